@@ -58,7 +58,7 @@ export type AnyHexlineError =
 
 /**
  * True for every error of hexline. Unlike `instanceof HexlineError`, it lets `kind` narrow the
- * error to its classes.
+ * error to its classes. Not for a `cause`, which may be a plain `HexlineError` of any kind.
  */
 export function isHexlineError(error: unknown): error is AnyHexlineError {
   return error instanceof HexlineError

@@ -1,20 +1,8 @@
-import {
-  type Attributes,
-  type Context,
-  context,
-  type Link,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api'
-import { watchCalls } from '../../src/rpc/call-watchers.ts'
+import { type Attributes, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
-import { type Fill, TokenBucket } from '../../src/rpc/limits/token-bucket.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
+import { Gate, type TraceOptions } from './gate.ts'
 import { runAll } from './run-all.ts'
 
 /**
@@ -32,10 +20,13 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const posts = new Set<Span>()
   const gate = new Gate(options)
 
-  const unwatch = watchCalls({
+  const watcher: CallWatcher = {
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      if (parent === undefined) return
+      if (parent === undefined) {
+        if (calls.size === 0) rest(gate.closedFor(now))
+        return
+      }
       const name = rpcMethod(method)
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
@@ -73,8 +64,22 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
         span.end()
       }
     },
-  })
+  }
+  let unwatch = watchCalls(watcher)
+  let waking: NodeJS.Timeout | undefined
+  const watch = (next: CallWatcher) => {
+    const leave = unwatch
+    unwatch = watchCalls(next)
+    leave()
+  }
+  /** Most calls of a busy program begin while none may get a span: those are not reported here. */
+  const rest = (ms: number) => {
+    if (ms === 0) return
+    watch(NUMBERS)
+    waking = setTimeout(() => watch(watcher), Math.ceil(ms)).unref()
+  }
   return () => {
+    clearTimeout(waking)
     unwatch()
     // Their ends are no longer reported.
     const open = [...calls.values(), ...posts]
@@ -83,6 +88,9 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
     runAll(open.map((span) => () => span.end()))
   }
 }
+
+/** Calls are numbered while somebody watches: a POST without a number is hexline's own. */
+const NUMBERS: CallWatcher = {}
 
 const NO_SPANS: readonly Span[] = []
 
@@ -99,112 +107,6 @@ function recorded(ids: readonly number[], calls: ReadonlyMap<number, Span>): rea
 
 function linkTo(span: Span): Link {
   return { context: span.spanContext() }
-}
-
-/** Which calls the tracer is asked for. */
-export interface TraceOptions {
-  /** Share of the calls without an active span. */
-  readonly sample: number | undefined
-  /**
-   * Calls per second, at most; of interactive ones within a sampled span, `WITHIN` times as many.
-   */
-  readonly perSecond: number
-}
-
-/** A trace that somebody chose to record is to be complete, unless such calls are too many. */
-const WITHIN = 5
-
-/**
- * Lets a limited number of calls per second through, which bounds what traces cost. Interactive
- * calls within a sampled span belong to a trace that somebody chose: they have an allowance of
- * their own, in addition to the one for all calls. Calls within a span that is not sampled never
- * pass. Where nothing is limited, all pass.
- */
-class Gate {
-  readonly #sample: number | undefined
-  readonly #within: Allowance
-  readonly #all: Allowance
-
-  constructor({ sample, perSecond }: TraceOptions) {
-    this.#sample = sample
-    this.#within = new Allowance(WITHIN * perSecond)
-    this.#all = new Allowance(perSecond)
-  }
-
-  /** The context of the span of a call that begins now; undefined for a call without a span. */
-  parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
-    const isLeft = this.#all.isLeft(now)
-    const isLeftWithin = priority === 'interactive' && this.#within.isLeft(now)
-    // Most calls of a busy program end here, before the span around them is looked up.
-    if (!isLeft && !isLeftWithin) return undefined
-    const parent = context.active()
-    if (parent === ROOT_CONTEXT && !isLeft) return undefined
-    const active = parent === ROOT_CONTEXT ? undefined : trace.getSpanContext(parent)
-    const isSampled = active !== undefined && (active.traceFlags & TraceFlags.SAMPLED) !== 0
-    if (isSampled && isLeftWithin) {
-      this.#within.take(now)
-      return parent
-    }
-    if (this.#letsAll) return parent
-    if (!isLeft || (active === undefined ? !this.#isChosen : !isSampled)) return undefined
-    this.#all.take(now)
-    return parent
-  }
-
-  /** Is there something left for calls of all kinds? */
-  isLeft(now: number): boolean {
-    return this.#all.isLeft(now)
-  }
-
-  /** May a POST of hexline's own have a span? Such a POST has no context. */
-  letsOwn(now: number): boolean {
-    if (!this.#isChosen || !this.#all.isLeft(now)) return false
-    this.#all.take(now)
-    return true
-  }
-
-  get #letsAll(): boolean {
-    return this.#all.isUnlimited && this.#sample === undefined
-  }
-
-  /** By `sample`. */
-  get #isChosen(): boolean {
-    return this.#sample === undefined || Math.random() < this.#sample
-  }
-}
-
-/** How long an allowance that is used up stays so, in ms, at least. */
-const PAUSE_MS = 100
-
-/**
- * A limit per second, which is also the most at once. Once it is used up, it gathers what comes in
- * for a while: then calls that begin together get their spans together, and share those of their
- * POSTs. Until then, a comparison tells that nothing is left.
- */
-class Allowance {
-  readonly isUnlimited: boolean
-  readonly #fill: Fill
-  #bucket: TokenBucket | undefined
-  #usedUpUntil = Number.NEGATIVE_INFINITY
-
-  constructor(perSecond: number) {
-    this.isUnlimited = perSecond === Number.POSITIVE_INFINITY
-    this.#fill = { perSecond, most: perSecond }
-  }
-
-  isLeft(now: number): boolean {
-    return now >= this.#usedUpUntil
-  }
-
-  /** Uses up one. Only while `isLeft`. */
-  take(now: number): void {
-    if (this.isUnlimited) return
-    // Full when the first call begins.
-    this.#bucket ??= new TokenBucket(this.#fill.most, now)
-    this.#bucket.take(1, now, this.#fill)
-    const ms = this.#bucket.msUntil(1, now, this.#fill)
-    if (ms > 0) this.#usedUpUntil = now + Math.max(ms, PAUSE_MS)
-  }
 }
 
 /** A tracer, or a sampler of its own, may keep or change the attributes: they are made anew. */

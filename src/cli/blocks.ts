@@ -113,7 +113,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const tally = new Tally()
   const out = outFile(flags.out)
   const place = { ...flags, sharesTerminal: out === undefined && io.stdout.isTTY === true }
-  const meter = new Meter(io.stderr, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
+  const meter = new Meter(io, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const options = checkOptions({
     ...blocksOptionsFrom(flags),
     ...(flags.traces !== undefined && { traces: flags.traces }),

@@ -1,4 +1,5 @@
-import { fstatSync, ftruncateSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, fstatSync, ftruncateSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { OptionError } from '../errors.ts'
 import { checkCursor, type FollowCursor } from '../follow/cursor.ts'
 import { reasonOf } from '../system-error.ts'
@@ -28,10 +29,16 @@ interface Saved {
 
 /**
  * Reads the file, and puts what a killed process has left in order. `output` is the descriptor that
- * lines go to, where that is a file. Throws `OptionError` for a file that holds something else.
+ * lines go to, where that is a file. Throws `OptionError` for a file that holds something else, or
+ * cannot be written.
  */
 export function openCursorFile(path: string, output: number | undefined): CursorFile {
   if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
+  try {
+    accessSync(dirname(path), constants.W_OK)
+  } catch (error) {
+    throw new OptionError('--cursor', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
+  }
   const next = `${path}.next`
   const about = output === undefined ? undefined : fstatSync(output)
   // The inode number of a removed file may be used again.

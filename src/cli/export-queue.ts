@@ -39,7 +39,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
   const release = onSignals((name, code) =>
     stop.abort(new Interrupted(`ended by ${name}; the workers continue, and the same command shows their progress again`, code)),
   )
-  const meter = new Meter(io.stderr, messages, flags, new Tally(), detailOf)
+  const meter = new Meter(io, messages, flags, new Tally(), detailOf)
   try {
     // The node is asked only for its chain and the end of the range.
     const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })

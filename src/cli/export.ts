@@ -111,7 +111,7 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally)
+  const meter = new Meter(io, messages, flags, tally)
   const follows = flags.to === 'follow'
   const shard = shardFrom(flags)
   const job = checkExportOptions({

@@ -1,6 +1,6 @@
 import type { FollowProgress } from '../follow/follow-stream.ts'
 import type { Tally } from './meter.ts'
-import { canRedraw, type TextStream } from './output/io.ts'
+import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
 import { count, durationOf } from './output/units.ts'
@@ -31,11 +31,11 @@ export class FollowMeter {
   #saidAt = 0
   #progress: FollowProgress | undefined
 
-  constructor(stream: TextStream, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, tally: Tally) {
-    this.#stream = stream
+  constructor(io: Pick<Io, 'stderr' | 'env'>, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, tally: Tally) {
+    this.#stream = io.stderr
     this.#messages = messages
     this.#tally = tally
-    this.#isKept = canRedraw(stream) && !quiet && !json && !sharesTerminal
+    this.#isKept = canRedraw(io) && !quiet && !json && !sharesTerminal
     this.#isSilent = sharesTerminal
   }
 

@@ -100,7 +100,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const tally = new Tally()
   const out = outFile(flags.out)
   const sharesTerminal = out === undefined && io.stdout.isTTY === true
-  const meter = new Meter<LogProgress>(io.stderr, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
+  const meter = new Meter<LogProgress>(io, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
   let written = 0
   const options = checkLogOptions({
     ...logsOptionsFrom(flags),

@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
-import { canRedraw, type TextStream } from './output/io.ts'
+import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
@@ -58,17 +58,17 @@ export class Meter<P extends MeterProgress = Progress> {
   #progress: P | undefined
 
   constructor(
-    stream: TextStream,
+    io: Pick<Io, 'stderr' | 'env'>,
     messages: Messages,
     { quiet, json, sharesTerminal = false }: MeterFlags,
     tally: Tally,
     detailOf?: (progress: P) => { readonly text: string; readonly json: object },
   ) {
     this.#detailOf = detailOf
-    this.#stream = stream
+    this.#stream = io.stderr
     this.#messages = messages
     this.#tally = tally
-    this.#hasBar = canRedraw(stream) && !quiet && !json && !sharesTerminal
+    this.#hasBar = canRedraw(io) && !quiet && !json && !sharesTerminal
   }
 
   /** Begins, or begins anew. */

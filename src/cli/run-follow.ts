@@ -37,7 +37,7 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   const endpoint = endpointFrom(flags, io.env, messages)
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
   const tally = new Tally()
-  const meter = new FollowMeter(io.stderr, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)
+  const meter = new FollowMeter(io, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)
   const tell: Messages['tell'] = (sentence, facts) => {
     meter.makeRoom()
     messages.tell(sentence, facts)

@@ -59,7 +59,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
     if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against with it', 'no --against')
   const stop = new AbortController()
   const tally = new Tally()
-  const meter = new Meter(io.stderr, messages, flags, tally)
+  const meter = new Meter(io, messages, flags, tally)
   const url = urlOf(flags, io)
   if (typeof flags.against === 'string') warnOfKey(messages, flags.against, 'HEXLINE_RPC_URL')
   const client: Client | undefined =

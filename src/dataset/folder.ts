@@ -16,11 +16,11 @@ export function checkDir(dir: unknown): string {
 
 /**
  * Makes the folder, if it is not there. Returns the uppermost folder that it has made, undefined if
- * all were there. Throws for a path that is anything else.
+ * all were there. Throws `OptionError` for a path that is anything else, which `option` has given.
  */
-export async function makeFolder(dir: string): Promise<string | undefined> {
+export async function makeFolder(dir: string, option = 'dir'): Promise<string | undefined> {
   const there = await stat(dir).catch(() => undefined)
-  if (there !== undefined && !there.isDirectory()) throw new Error(`${dir} cannot be written: it is a file, not a folder`)
+  if (there !== undefined && !there.isDirectory()) throw new OptionError(option, 'a folder', `${JSON.stringify(dir)}, which is a file`)
   return await writing(dir, () => makePath(dir))
 }
 

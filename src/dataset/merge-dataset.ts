@@ -65,7 +65,7 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into))
   signal?.throwIfAborted()
   for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
-  const made = await makeFolder(dir)
+  const made = await makeFolder(dir, 'into')
   try {
     return await mergeInto(dir, sources, { signal, onProgress })
   } catch (error) {

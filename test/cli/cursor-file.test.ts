@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { openCursorFile } from '../../src/cli/cursor-file.ts'
+import { OptionError } from '../../src/errors.ts'
 
 const cursorAt = (number: number) => ({ chainId: 1, genesis: null, from: 0, number, hashes: [`0x${String(number).padStart(64, '0')}`] as [`0x${string}`] })
 const lineOf = (number: number) => Buffer.from(`{"type":"block","block":${number}}\n`)
@@ -46,6 +47,17 @@ it.each([
   write(second, 3, 'committed')
   expect(open().file.cursor).toEqual(cursorAt(3))
   expect(JSON.parse(readFileSync(path, 'utf8')).lines.bytes).toBe(lines().length)
+})
+
+it('a file that cannot be there is refused before anything is written', () => {
+  const { path, out } = bed()
+  for (const folder of [`${path}-missing`, out]) {
+    if (folder === out) writeFileSync(out, '')
+    expect(() => openCursorFile(join(folder, 'cursor'), undefined)).toThrow(OptionError)
+  }
+  expect(() => openCursorFile(`${path}-missing/cursor`, undefined)).toThrow(
+    /^--cursor: expected a file that can be written, received .*-missing\/cursor" \(no such folder\)$/,
+  )
 })
 
 it.each([

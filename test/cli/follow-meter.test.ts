@@ -4,15 +4,13 @@ import { Tally } from '../../src/cli/meter.ts'
 import { messagesFor } from '../../src/cli/output/messages.ts'
 import { printedStream } from '../support/printed.ts'
 
-beforeEach(() => void vi.stubEnv('TERM', 'xterm'))
-afterEach(() => void vi.unstubAllEnvs())
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 function start(flags: { json?: boolean; quiet?: boolean; sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
   const { stream, taken } = printedStream(terminal)
   const tally = new Tally()
-  const meter = new FollowMeter(stream, messagesFor(flags, { stderr: stream, args: [] }), { sharesTerminal: false, ...flags }, tally)
+  const meter = new FollowMeter({ stderr: stream, env: {} }, messagesFor(flags, { stderr: stream, args: [] }), { sharesTerminal: false, ...flags }, tally)
   meter.start()
   return { meter, tally, taken }
 }

@@ -133,8 +133,8 @@ describe('a cursor file', () => {
   it('in a folder that does not exist is said to be so', async () => {
     const server = await serve(new ForkingChain(12).node())
     const { code, stderr } = await hexline(['follow', '--rpc', server.url, '--cursor', join(folderOf(), 'no', 'cursor.json')])
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/cursor\.json" cannot be written: no such folder\n$/)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/--cursor: expected a file that can be written, received ".*cursor\.json" \(no such folder\)\n$/)
   })
 })
 

@@ -7,15 +7,13 @@ import { type Call, replyOf } from '../../src/rpc/call.ts'
 import { printedStream } from '../support/printed.ts'
 import { errorOf } from '../support/server.ts'
 
-beforeEach(() => void vi.stubEnv('TERM', 'xterm'))
-afterEach(() => void vi.unstubAllEnvs())
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
+function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}, env = {}) {
   const { stream, taken } = printedStream(terminal)
   const tally = new Tally()
-  const meter = new Meter<Progress & { readonly before?: number }>(stream, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
+  const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
   meter.start()
   return { meter, tally, taken, stream }
 }
@@ -154,8 +152,7 @@ describe('on a terminal', () => {
   })
 
   it('shows no bar where lines cannot be written anew', () => {
-    vi.stubEnv('TERM', 'dumb')
-    const { meter, taken } = start({}, { isTTY: true })
+    const { meter, taken } = start({}, { isTTY: true }, { TERM: 'dumb' })
     meter.update(progress(1000))
     vi.advanceTimersByTime(5_000)
     expect(taken().split('\r').join('\x1b').split('\x1b')).toEqual([expect.stringMatching(/^25 % .*\n$/)])

@@ -275,7 +275,7 @@ describe('a folder that is not as it was left', () => {
 
   it('a path that is a file is refused', async () => {
     await writeFile(dir, 'mine')
-    await expect(run()).rejects.toThrow(`${dir} cannot be written: it is a file, not a folder`)
+    await expect(run()).rejects.toMatchObject({ name: 'OptionError', message: `dir: expected a folder, received "${dir}", which is a file` })
     expect(await readFile(dir, 'utf8')).toBe('mine')
   })
 })

@@ -85,6 +85,7 @@ const flags: Readonly<Record<string, string>> = {
   confirmations: '--confirmations',
   provider: '--provider',
   dir: '--out',
+  into: '--into',
   sample: '--sample',
   against: '--against',
   format: '--format',

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import { OptionError } from '../../errors.ts'
 import { reasonOf } from '../../system-error.ts'
-import { cannotWrite } from './cannot-write.ts'
+import { cannotWrite, isBrokenPipe } from './cannot-write.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
 import { redactPath } from './redact.ts'
@@ -65,7 +65,7 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
       await handle.close().catch(() => {})
       return writer.kept
     },
-    isClosedByReader: () => false,
+    isClosedByReader: (error) => !isAside && isBrokenPipe((error as Error).cause),
   }
 }
 

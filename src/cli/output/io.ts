@@ -12,9 +12,9 @@ export interface Io {
 /** A stream that may be a terminal. */
 export type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** The stream is a terminal whose lines can be written anew. */
-export function canRedraw({ isTTY }: TextStream): boolean {
-  return isTTY === true && process.env.TERM !== 'dumb'
+/** Standard error is a terminal whose lines can be written anew. */
+export function canRedraw({ stderr, env }: Pick<Io, 'stderr' | 'env'>): boolean {
+  return stderr.isTTY === true && env.TERM !== 'dumb'
 }
 
 /** The width of a terminal; undefined elsewhere, where nothing is made to fit. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { fstatSync } from 'node:fs'
-import { cannotWrite } from './cannot-write.ts'
+import { cannotWrite, isBrokenPipe } from './cannot-write.ts'
 import type { TextStream } from './io.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Output } from './output.ts'
@@ -107,8 +107,4 @@ function file(stop: AbortController): Output {
     },
     isClosedByReader: () => false,
   }
-}
-
-function isBrokenPipe(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE'
 }

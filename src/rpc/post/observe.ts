@@ -24,9 +24,8 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
   return (outcomes, reply) => {
     const isCut = signal.aborted
     const durationMs = clock.now() - started
-    const sum = sumOf(outcomes)
-    const bytes = reply?.body.length ?? sum.bytes
-    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : sum.failures, isCut }
+    const bytes = reply?.body.length ?? bytesOf(outcomes)
+    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut }
     if (end !== undefined) {
       try {
         end(figures)
@@ -75,17 +74,19 @@ function addId(ids: number[], call: Call): void {
   if (id > 0) ids.push(id)
 }
 
-/**
- * The bytes of all results, and how many calls failed, by kind. What a user's function returns may
- * be no outcome.
- */
-function sumOf(outcomes: readonly Outcome[]): { readonly bytes: number; readonly failures: PostEvent['failures'] } {
-  let bytes = 0
+/* What a user's function returns may be no outcome. */
+
+/** The bytes of all results. */
+function bytesOf(outcomes: readonly Outcome[]): number {
+  let sum = 0
+  for (const outcome of outcomes) if (!(outcome instanceof Error)) sum += sizeFrom((outcome as Partial<Reply> | null | undefined)?.bytes)
+  return sum
+}
+
+/** How many calls failed, by kind. */
+function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {
   const failures: Partial<Record<ErrorKind, number>> = {}
-  for (const outcome of outcomes) {
-    // A result is told from an error by one look, and from a failure of either build by several.
-    if (!(outcome instanceof Error)) bytes += sizeFrom((outcome as Partial<Reply> | null | undefined)?.bytes)
-    else if (isFailure(outcome)) failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
-  }
-  return { bytes, failures }
+  // A result is told from an error by one look, and from a failure of either build by several.
+  for (const outcome of outcomes) if (outcome instanceof Error && isFailure(outcome)) failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
+  return failures
 }

@@ -1,10 +1,12 @@
-import { lstat, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { lstat, mkdtemp, open, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { nameWithoutLinks } from '../../../src/cli/output/file-output.ts'
+import { fileOutput, nameWithoutLinks } from '../../../src/cli/output/file-output.ts'
 import { type ChainOptions, type ChainServer, startChain } from '../../support/chain-server.ts'
 import { hexline, spawnHexline } from '../../support/command.ts'
+import { errorOf } from '../../support/server.ts'
 
 let folder: string
 let out: string
@@ -27,6 +29,17 @@ async function blocks(args: readonly string[] = [], gate?: ChainOptions['gate'])
 }
 
 const linesOf = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n').length
+
+it('a pipe whose reader leaves ends the output without an error', async () => {
+  execFileSync('mkfifo', [out])
+  const reading = open(out)
+  const output = await fileOutput(out, false)
+  await (await reading).close()
+  await output.write([Buffer.from('{}\n')])
+  const error = await errorOf(output.commit())
+  expect(output.isClosedByReader(error)).toBe(true)
+  await output.abandon(() => {})
+})
 
 describe('a name that is taken during the job', () => {
   it('by a file: that is unchanged, and the output is kept beside it', async () => {
