@@ -1,5 +1,7 @@
+import type { Call } from '../call.ts'
 import type { BatchPlan } from '../limits/endpoint-limits.ts'
 import { type Entry, UNPLACED, type WaitingInLine } from './entry.ts'
+import { Joinable } from './joinable.ts'
 
 /**
  * Entries that have left may stay in the array up to this number, or the number that wait, before
@@ -21,7 +23,7 @@ export class Line {
    * the line has run empty: one that lives long while its keys come and go is slow, and so is
    * taking out one entry after the other.
    */
-  #joinable: Map<string, Entry> | undefined
+  #joinable: Joinable | undefined
   /** Number of entries that have a caller. */
   size = 0
 
@@ -30,18 +32,18 @@ export class Line {
     this.#onDropped = onDropped
   }
 
-  /** The waiting entry of an identical call, if there is one. */
-  find(key: string): Entry | undefined {
+  /** The waiting entry of an identical call, with its params as JSON, if there is one. */
+  find(call: Call, json: string): Entry | undefined {
     this.#joinable ??= this.#allJoinable()
-    return this.#joinable.get(key)
+    return this.#joinable.find(call, json)
   }
 
-  #allJoinable(): Map<string, Entry> {
-    const joinable = new Map<string, Entry>()
+  #allJoinable(): Joinable {
+    const joinable = new Joinable()
     for (const entries of [this.#entries.slice(this.#head), this.#inserted]) {
       for (const entry of entries) {
-        // Of two with the same key, the one that goes first.
-        if (this.#holds(entry) && entry.key !== undefined && !joinable.has(entry.key)) joinable.set(entry.key, entry)
+        // Of two that ask the same, the one that goes first.
+        if (this.#holds(entry) && joinable.find(entry, entry.json) === undefined) joinable.add(entry)
       }
     }
     return joinable
@@ -142,7 +144,7 @@ export class Line {
   #enter(entry: Entry): void {
     entry.state = this.#here
     this.size++
-    if (this.#joinable !== undefined && entry.key !== undefined) this.#joinable.set(entry.key, entry)
+    this.#joinable?.add(entry)
   }
 
   #leave(entry: Entry): void {
@@ -152,7 +154,7 @@ export class Line {
 
   /** No call may join `entry` any more. */
   #forget(entry: Entry): void {
-    if (this.#joinable !== undefined && entry.key !== undefined) this.#joinable.delete(entry.key)
+    this.#joinable?.delete(entry)
   }
 
   /** Gives the inserted entries their places, all at once: thousands may come back together. */

@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import { Entry, keyOf, mayShare } from './entry.ts'
+import { Entry, mayShare } from './entry.ts'
 import { Line } from './line.ts'
 
 /** The two lines of an endpoint. */
@@ -22,14 +22,12 @@ export class Lines {
   add(caller: Caller, json: string): void {
     const { call } = caller
     const line = call.priority === 'bulk' ? this.bulk : this.interactive
-    // A lone call needs no key.
-    const key = this.#dedupe && line.size > 0 && mayShare(call) ? keyOf(call, json) : undefined
-    const same = key === undefined ? undefined : line.find(key)
+    const same = this.#dedupe && line.size > 0 && mayShare(call) ? line.find(call, json) : undefined
     if (same !== undefined) {
       same.join(caller)
       return
     }
-    const entry = new Entry(call, json, caller, key)
+    const entry = new Entry(call, json, caller)
     // What comes back from a failure is older than what waits.
     if (call.tried.length > 0) line.insertByAge(entry)
     else line.push(entry)

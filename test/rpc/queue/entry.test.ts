@@ -1,10 +1,11 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RpcError } from '../../../src/index.ts'
 import { type Call, ownRead, replyOf } from '../../../src/rpc/call.ts'
 import { CallFailure } from '../../../src/rpc/call-failure.ts'
 import type { BatchPlan } from '../../../src/rpc/limits/endpoint-limits.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
-import { Entry, type InFlight } from '../../../src/rpc/queue/entry.ts'
+import { Entry, type InFlight, paramsJson } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -97,4 +98,21 @@ describe('an entry', () => {
       expect(String(c)).toBe(String(a))
     }
   })
+})
+
+test('params are what JSON.stringify makes of them', () => {
+  const param = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.string({ unit: fc.constantFrom(...'0123456789abcdefxX_'), maxLength: 600 }),
+    fc.boolean(),
+    fc.jsonValue(),
+    fc.constant(undefined),
+  )
+  const params = fc.oneof(fc.array(param, { maxLength: 4 }), fc.dictionary(fc.string(), fc.jsonValue()))
+  fc.assert(
+    fc.property(params, (given) => paramsJson({ ...call, params: given as readonly unknown[] }) === JSON.stringify(given)),
+    { numRuns: 2000 },
+  )
+  for (const each of [[], [''], ['latest\n'], ['"'], ['é'], ['\ud800'], ['a'.repeat(257)], [new Array(1)], new Array(1)])
+    expect(paramsJson({ ...call, params: each })).toBe(JSON.stringify(each))
 })

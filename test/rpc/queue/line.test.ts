@@ -78,7 +78,7 @@ describe('calls that come back from a failure', () => {
     const line = new Line(ignore)
     for (const method of ['a', 'b', 'c']) {
       line.insertByAge(entryWith(Number.POSITIVE_INFINITY, method))
-      line.find('value d []')
+      line.find(entryWith(1, 'd'), '[]')
     }
     expect(line.take(upTo(3)).entries.map(({ method }) => method)).toEqual(['a', 'b', 'c'])
   })
@@ -88,7 +88,21 @@ describe('calls that come back from a failure', () => {
     const [back, later] = [interactive(1), interactive(2)]
     line.push(later)
     line.putBack([back])
-    expect(line.find(back.key as string)).toBe(back)
+    expect(line.find(back, back.json)).toBe(back)
+  })
+
+  it('are joined by calls that ask the same, and by no others', () => {
+    const line = new Line(ignore)
+    const entry = interactive(1)
+    line.push(entry)
+    const { call } = entry.callers[0] as Caller
+    const unread = new Entry({ ...call, priority: 'interactive', isUnread: true }, '[]', new Caller(call, waiting, ignore, ignore))
+    for (const other of [{ ...call, method: 'eth_blockNumber' }, { ...call, as: 'bytes' } as const]) expect(line.find(other, '[]')).toBeUndefined()
+    expect(line.find(call, '[1]')).toBeUndefined()
+    // It is joined by nobody, and another one may be joined all the same when it leaves.
+    line.push(unread)
+    line.drop(unread)
+    expect(line.find(call, '[]')).toBe(entry)
   })
 
   it('may be dropped before they are sent', () => {
