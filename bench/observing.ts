@@ -336,32 +336,13 @@ async function instrumented(options: InstrumentOptions, ratio = 1, exporter = NO
  * What `watchCalls` has registered in this process so far: added, and taken out again. Listeners to
  * retries, throttling and routing stay, of which there are none here.
  */
-async function watchersOf(end: () => unknown): Promise<Observe> {
-  // It is no entry of the package.
-  const { watchCalls } = await import(new URL('dist/src/rpc/call-watchers.js', root).href)
-  const registry = (globalThis as unknown as Record<symbol, { all: object; together: object | undefined } | undefined>)[Symbol.for('hexline.callWatchers')]
+function watchersOf(end: () => unknown): Observe {
+  const registry = (globalThis as unknown as Record<symbol, { together: unknown }>)[Symbol.for('hexline.callWatchers')]
   if (registry?.together === undefined) throw new Error(`${script}: the registry of watchers has another name`)
-  let isObserved = true
-  let { all } = registry
-  let together: object | undefined = registry.together
-  // Traces that rest come back by a timer.
-  const { setTimeout } = globalThis
-  globalThis.setTimeout = ((wake: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) =>
-    setTimeout(() => {
-      wake(...args)
-      if (!isObserved) registry.together = undefined
-    }, ms)) as typeof setTimeout
+  const { together } = registry
   endObserving = end
-  return (isOn) => {
-    if (isOn === isObserved) return
-    isObserved = isOn
-    if (!isOn) {
-      all = registry.all
-      together = registry.together
-      registry.together = undefined
-    } else if (registry.all === all) registry.together = together
-    // One has come or left: all of them, anew.
-    else watchCalls({})()
+  return (isObserved) => {
+    registry.together = isObserved ? together : undefined
   }
 }
 

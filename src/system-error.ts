@@ -11,6 +11,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such folder',
   ENOTDIR: 'a part of the path is a file',
   ELOOP: 'too many levels of symbolic links',
+  EISDIR: 'it is a folder',
+  ENAMETOOLONG: 'the name is too long',
 }
 
 /** The reason for a system error, in plain words. */

@@ -71,11 +71,6 @@ export class Gate {
     return this.#all.isLeft(now)
   }
 
-  /** How long no call whatever passes, in ms; 0 if one may pass now. */
-  closedFor(now: number): number {
-    return Math.max(this.#lookUps.usedUpFor(now), Math.min(this.#all.usedUpFor(now), this.#within.usedUpFor(now)))
-  }
-
   get #letsAll(): boolean {
     return this.#all.isUnlimited && this.#sample === undefined
   }
@@ -107,11 +102,6 @@ class Allowance {
 
   isLeft(now: number): boolean {
     return now >= this.#usedUpUntil
-  }
-
-  /** For how many ms nothing is left; 0 if something is. */
-  usedUpFor(now: number): number {
-    return Math.max(0, this.#usedUpUntil - now)
   }
 
   /** Uses up one. Only while `isLeft`. */

@@ -1,5 +1,5 @@
 import { type Attributes, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
-import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
 import { Gate, type TraceOptions } from './gate.ts'
@@ -20,13 +20,10 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const posts = new Set<Span>()
   const gate = new Gate(options)
 
-  const watcher: CallWatcher = {
+  const unwatch = watchCalls({
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      if (parent === undefined) {
-        if (calls.size === 0) rest(gate.closedFor(now))
-        return
-      }
+      if (parent === undefined) return
       const name = rpcMethod(method)
       // The name of a span must have few values: that of the protocol, where the method is not
       // known.
@@ -64,22 +61,8 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
         span.end()
       }
     },
-  }
-  let unwatch = watchCalls(watcher)
-  let waking: NodeJS.Timeout | undefined
-  const watch = (next: CallWatcher) => {
-    const leave = unwatch
-    unwatch = watchCalls(next)
-    leave()
-  }
-  /** Most calls of a busy program begin while none may get a span: those are not reported here. */
-  const rest = (ms: number) => {
-    if (ms === 0) return
-    watch(NUMBERS)
-    waking = setTimeout(() => watch(watcher), Math.ceil(ms)).unref()
-  }
+  })
   return () => {
-    clearTimeout(waking)
     unwatch()
     // Their ends are no longer reported.
     const open = [...calls.values(), ...posts]
@@ -88,9 +71,6 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
     runAll(open.map((span) => () => span.end()))
   }
 }
-
-/** Calls are numbered while somebody watches: a POST without a number is hexline's own. */
-const NUMBERS: CallWatcher = {}
 
 const NO_SPANS: readonly Span[] = []
 

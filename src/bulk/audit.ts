@@ -5,7 +5,17 @@ import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { ReceiptsRoot } from '../verify/receipts-root.ts'
-import { type BlockLogs, type BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
+import {
+  type BlockLogs,
+  type BlockLogsFetcher,
+  BloomChecker,
+  checkSameBlock,
+  type Header,
+  headerReader,
+  lacksLogs,
+  logsFault,
+  type ReadReceipts,
+} from './block-logs.ts'
 import type { LinkedRootedReceipt } from './link.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
@@ -212,9 +222,10 @@ export class Auditor<T> {
     return found.size === 0 ? page.items : this.#merged(page, byBlock, found)
   }
 
-  /** Whether a log of this block may be missing, by its header alone. */
+  /** Whether a log of this block may be missing, by its header and by those that were given. */
   #doubt(number: number, { logsBloom, transactions }: Header, given: readonly T[]): 'none' | 'suspect' {
-    const { filter } = this.#options
+    const { filter, logOf } = this.#options
+    if (lacksLogs(filter, given, logOf)) return 'suspect'
     const why = this.#unusable?.(number)
     if (why !== undefined || !isBloom(logsBloom)) {
       if (given.length === 0 && transactions.length > 0) this.#counts.leave(why ?? 'the header has no logs bloom')

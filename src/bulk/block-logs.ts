@@ -8,6 +8,7 @@ import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
 import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
 import { logFault } from './log-fault.ts'
+import type { CheckedFilter } from './log-filter.ts'
 import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
 
 /** The fields of a header that an audit needs. */
@@ -75,6 +76,15 @@ export class BlockLogsFetcher<T> {
     releaseReply(reply)
     return receipts
   }
+}
+
+/**
+ * Whether logs of a block, in their order, are not all that the filter selects: without addresses
+ * and topics, their indexes are 0, 1, 2 and so on.
+ */
+export function lacksLogs<T>({ isSelective }: CheckedFilter, logs: readonly T[], logOf: (item: T) => Log): boolean {
+  const last = logs.at(-1)
+  return !isSelective && last !== undefined && logOf(last).logIndex !== logs.length - 1
 }
 
 /** Compares blooms of headers with those of logs. */

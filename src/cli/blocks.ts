@@ -136,7 +136,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
       await output.commit()
     } catch (error) {
       // The reader has closed our output, such as `head`.
-      if (output.isClosedByReader(error)) return
+      if (output.isClosedByReader) return
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)

@@ -1,5 +1,4 @@
-import { accessSync, constants, fstatSync, ftruncateSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { OptionError } from '../errors.ts'
 import { checkCursor, type FollowCursor } from '../follow/cursor.ts'
 import { reasonOf } from '../system-error.ts'
@@ -34,12 +33,13 @@ interface Saved {
  */
 export function openCursorFile(path: string, output: number | undefined): CursorFile {
   if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
+  const next = `${path}.next`
   try {
-    accessSync(dirname(path), constants.W_OK)
+    // What a killed process has prepared stays as it is.
+    closeSync(openSync(next, 'a'))
   } catch (error) {
     throw new OptionError('--cursor', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
-  const next = `${path}.next`
   const about = output === undefined ? undefined : fstatSync(output)
   // The inode number of a removed file may be used again.
   const name = `${about?.ino} ${about?.birthtimeMs}`

@@ -66,7 +66,7 @@ function followOptionsFrom(flags: Flags): FollowOptions {
   const filter = filterFrom(flags)
   const isFiltered = Object.keys(filter).length > 0
   if (flags.receipts && (isFiltered || flags.logs))
-    throw new OptionError('--receipts', 'no --logs, --address, --event or --topic with it: receipts have all logs', 'one of them')
+    throw new OptionError('--receipts', 'no --logs, --address, --event or --topic, since receipts have all logs', 'one of them')
   if (flags.logs && isFiltered) throw new OptionError('--logs', 'no --address, --event or --topic with it', 'one of them')
   return {
     from: blockFrom(flags.from) as bigint,

@@ -45,7 +45,7 @@ export function logsCommand(io: Io): Command {
     .summary('the logs of a range of blocks as NDJSON')
     .description(
       'Writes the logs of a range of blocks as NDJSON, one log per line, to stdout or to a file. The file appears once it is complete. ' +
-        'The range may have any length. --audit proves that no log is missing.',
+        'The range may have any length. --audit finds logs that the node leaves out, and --audit receipts proves that none is missing.',
     )
   return logsFlags(command)
     .option(...METRICS_FLAG)
@@ -132,7 +132,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       await output.commit()
     } catch (error) {
       // The reader has closed our output, such as `head`.
-      if (output.isClosedByReader(error)) return
+      if (output.isClosedByReader) return
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)

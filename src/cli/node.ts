@@ -74,7 +74,7 @@ function mayHoldKey(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, username, password, search, pathname } = new URL(text)
   // Other schemes are refused anyway.
-  if (protocol !== 'http:' && protocol !== 'https:') return false
+  if (!['http:', 'https:', 'ws:', 'wss:'].includes(protocol)) return false
   const isPlain = (part: string) => part === '' || isRouteWord(part) || Object.hasOwn(chains, part) || /^v\d{1,2}$/.test(part)
   return username !== '' || password !== '' || search !== '' || !pathname.split('/').every(isPlain)
 }

@@ -66,7 +66,7 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
     }
   } catch (error) {
     // The reader has closed our output, such as `head`.
-    if (output.isClosedByReader(error)) return
+    if (output.isClosedByReader) return
     // A cursor of another chain.
     throw file?.cursor && error instanceof OptionError && error.option === 'from' ? new OptionError('--cursor', error.expected, error.received) : error
   } finally {

@@ -6,6 +6,7 @@ import { readCheckedManifest } from '../dataset/check-manifest.ts'
 import { duckDbViews } from '../dataset/duckdb-views.ts'
 import { checkFiles } from '../dataset/folder.ts'
 import { MANIFEST, type Manifest } from '../dataset/manifest.ts'
+import { hasParts } from '../dataset/parts.ts'
 import { tableNames } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { harmlessText } from '../text.ts'
@@ -91,6 +92,8 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
 async function openDataset(dir: string): Promise<Manifest> {
   const isThere = (path: string) => stat(path).catch(() => undefined)
   if (!(await isThere(dir))?.isDirectory()) throw new OptionError('<folder>', 'a folder', (await isThere(dir)) ? 'a file' : 'a path where nothing is')
+  if ((await isThere(resolve(dir, MANIFEST))) === undefined && (await hasParts(dir)))
+    throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
   if ((await isThere(resolve(dir, MANIFEST))) === undefined) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
   const manifest = await readCheckedManifest(dir)
   await checkFiles(dir, manifest)

@@ -1,6 +1,7 @@
 import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
+import { reasonOf } from '../system-error.ts'
 import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
@@ -16,12 +17,18 @@ export function checkDir(dir: unknown): string {
 
 /**
  * Makes the folder, if it is not there. Returns the uppermost folder that it has made, undefined if
- * all were there. Throws `OptionError` for a path that is anything else, which `option` has given.
+ * all were there. Throws `OptionError` for a path that cannot be one, which `option` has given.
  */
 export async function makeFolder(dir: string, option = 'dir'): Promise<string | undefined> {
   const there = await stat(dir).catch(() => undefined)
-  if (there !== undefined && !there.isDirectory()) throw new OptionError(option, 'a folder', `${JSON.stringify(dir)}, which is a file`)
-  return await writing(dir, () => makePath(dir))
+  if (there?.isDirectory()) return undefined
+  const name = JSON.stringify(dir)
+  if (there !== undefined) throw new OptionError(option, 'a folder', `${name}, which is ${there.isFile() ? 'a file' : 'something else'}`)
+  try {
+    return await makePath(dir)
+  } catch (error) {
+    throw new OptionError(option, 'a folder that can be made', `${name} (${reasonOf(error)})`)
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { lacksLogs } from '../bulk/block-logs.ts'
 import { bytesOf } from '../bulk/fetch.ts'
 import { logFault } from '../bulk/log-fault.ts'
 import type { CheckedFilter, FilterParams } from '../bulk/log-filter.ts'
@@ -10,6 +11,7 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { releaseReply } from '../rpc/call.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { excerpt } from '../text.ts'
 
 /** The block whose logs are asked for. */
 export interface LoggedBlock {
@@ -88,7 +90,7 @@ export class LogsByHash<L> {
   }
 
   #isDoubtful(logs: readonly L[], logsBloom: unknown): boolean {
-    if (logs.length > 0) return logs.length % LEAST_CUT === 0
+    if (logs.length > 0) return logs.length % LEAST_CUT === 0 || lacksLogs(this.#filter, logs, this.#reader.logOf)
     return isBloom(logsBloom) && this.#filter.bloom.mayMatch(logsBloom)
   }
 
@@ -106,7 +108,7 @@ export class LogsByHash<L> {
       // Replaced blocks are forgotten at any time, and nodes say so in many ways.
       const isForgotten = error instanceof OptionError || (error instanceof HexlineError && FORGOTTEN.includes(error.kind))
       if (!isForgotten) throw error
-      throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${(error as Error).message}`)
+      throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${excerpt((error as Error).message)}`)
     }
   }
 }

@@ -172,6 +172,17 @@ describe('an audit', () => {
     })
   })
 
+  it('of all logs by blooms finds blocks whose logs have a gap in their indexes', async () => {
+    const chain = await startLogChain({ head: 100, drops: (log) => log.logIndex === '0x1' })
+    const { keys, audit } = await fetched(chain, { address: undefined, topics: undefined, audit: 'bloom' })
+    const given = chain.logs(0, 100)
+    const gaps = new Set(given.filter(({ logIndex }) => Number(logIndex) > 1).map(({ blockNumber }) => blockNumber))
+    const last = given.filter(({ blockNumber, logIndex }) => logIndex !== '0x1' || gaps.has(blockNumber))
+    expect(gaps.size).toBeGreaterThan(10)
+    expect(keys).toEqual(last.map(keyOf))
+    expect(audit).toMatchObject({ level: 'bloom', suspects: gaps.size, fetched: gaps.size, recovered: gaps.size, unproven: 0 })
+  })
+
   it('by a second endpoint finds what one of them left out', async () => {
     const liar = await startLogChain({ head: 1000, drops: everyTenth })
     const other = await startLogChain({ head: 1000 })

@@ -183,7 +183,7 @@ it.each([
   [['--from', 'first'], `--from: expected a block number, 'latest', or a cursor, received "first"`],
   [['--confirmations', '-1'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "-1"`],
   [['--confirmations', 'latest'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "latest"`],
-  [['--receipts', '--logs'], '--receipts: expected no --logs, --address, --event or --topic with it: receipts have all logs, received one of them'],
+  [['--receipts', '--logs'], '--receipts: expected no --logs, --address, --event or --topic, since receipts have all logs, received one of them'],
   [['--logs', '--address', CONTRACT], '--logs: expected no --address, --event or --topic with it, received one of them'],
   [['--event', 'Transfer'], '--event: '],
 ])('%j is refused', async (flags, message) => {

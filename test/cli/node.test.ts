@@ -41,7 +41,7 @@ describe('a warning', () => {
     ['http://u:p@a.example', true],
     ['http://a.example/eth/v1/rpc/', false],
     ['http://a.example:8545', false],
-    ['ws://a.example/KEY', false],
+    ['ws://a.example/KEY', true],
     ['nonsense', false],
   ])('about the URL %s: %s', (rpc, isWarned) => {
     const { warnings } = from({ rpc })

@@ -170,6 +170,15 @@ describe('hexline sql refuses', () => {
     })
   })
 
+  it('a folder with parts of shards, which are to be merged first', async () => {
+    const shards = await mkdtemp(join(tmpdir(), 'hexline-shards-'))
+    onTestFinished(() => rm(shards, { recursive: true }))
+    await mkdir(join(shards, 'parts', 'dataset'), { recursive: true })
+    await writeFile(join(shards, 'parts', 'dataset', 'manifest.json'), '{}')
+    const stderr = `hexline: ${shards} has parts of shards that are not merged: run \`hexline merge ${shards}\` first\n`
+    expect(await hexline(['sql', shards, 'select 1'])).toEqual({ code: 1, stdout: '', stderr })
+  })
+
   it('a dataset with a damaged manifest, a missing file or one of another size', async () => {
     const copy = await mkdtemp(join(tmpdir(), 'hexline-damaged-'))
     onTestFinished(() => rm(copy, { recursive: true }))

@@ -277,6 +277,9 @@ describe('a folder that is not as it was left', () => {
     await writeFile(dir, 'mine')
     await expect(run()).rejects.toMatchObject({ name: 'OptionError', message: `dir: expected a folder, received "${dir}", which is a file` })
     expect(await readFile(dir, 'utf8')).toBe('mine')
+    const below = join(dir, 'below')
+    const message = `dir: expected a folder that can be made, received "${below}" (a part of the path is a file)`
+    await expect(exportDataset(client, { from: 0, to: 1, dir: below })).rejects.toMatchObject({ name: 'OptionError', message })
   })
 })
 

@@ -63,6 +63,20 @@ describe('what is wrong with a reply', () => {
     expect(methods).toContain('eth_getBlockReceipts')
   })
 
+  it.each([
+    [0, true],
+    [1, true],
+    [2, false],
+  ])('log %i of three that is left out, where all are wanted, is noticed by the gap: %s', async (index, isNoticed) => {
+    const answer = (entry: Entry) => {
+      if (entry.method !== 'eth_getLogs') return undefined
+      const reply = chain.reply(entry) as { result: object[] }
+      return { ...reply, result: reply.result.filter((_, i) => i !== index) }
+    }
+    const { logs } = await logsOf(chain, number, { answer }, {})
+    expect(logs).toHaveLength(isNoticed ? 3 : 2)
+  })
+
   it.each<[string, (log: object) => object]>([
     ['of another block', (log: object) => ({ ...log, blockHash: chain.hashes[3] })],
     ['of another number', (log: object) => ({ ...log, blockNumber: '0x1' })],

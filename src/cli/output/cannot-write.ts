@@ -8,7 +8,7 @@ import type { Kept } from './line-writer.ts'
 export function cannotWrite(name: string, error: unknown, kept: Kept | undefined): Error {
   const isNothing = kept !== undefined && kept.lines === 0 && !kept.isCut
   const rest = kept === undefined ? '; nothing of it is kept' : isNothing ? '; nothing was written' : ''
-  return new Error(`${name} cannot be written: ${reasonOf(error)}${rest}`, { cause: error })
+  return new Error(`${name} cannot be written: ${reasonOf(error)}${rest}`)
 }
 
 /** Nobody reads the pipe any more. */

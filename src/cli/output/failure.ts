@@ -1,7 +1,7 @@
 import { CodecError, type ErrorKind, HexlineError, HttpError, IntegrityError, MalformedReplyError, OptionError, RpcError } from '../../errors.ts'
 import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
-import { excerpt } from '../../text.ts'
+import { excerpt, harmlessText } from '../../text.ts'
 import { redactReceived } from './redact.ts'
 
 /** The user ended the command, with Ctrl-C or a signal. */
@@ -51,7 +51,8 @@ export function exitCodeOf(error: unknown): number {
  */
 export function messageOf(error: unknown, scrub: Scrub = (text) => text): string {
   if (error instanceof Unfinished) {
-    const { next, lines, isCut } = error
+    const { next, lines, isCut, cause } = error
+    if (isOfTheChain(cause)) return `${messageOf(cause, scrub)}; what was written before may be of replaced blocks, too`
     const part = lines === 0 ? 'that part' : lines === 1 ? 'that part and the line before it' : `that part and the ${lines} lines before it`
     const cut = isCut
       ? `the output ends in the middle of ${lines === 0 ? 'the line' : 'a line'} of block ${next}: remove ${part}, and `
@@ -63,12 +64,17 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
     return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${redactReceived(error.received)}`
-  // Only a server's text is shortened. What is wrong in a dataset names two hashes.
-  if (error instanceof IntegrityError && error.file !== undefined) return error.message
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
+  // Only a server's text is shortened. What is wrong in a chain or a dataset names two hashes.
+  if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
   const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
+}
+
+/** Blocks contradict each other: which of them is to be replaced is not known. */
+function isOfTheChain(error: unknown): boolean {
+  return error instanceof IntegrityError && error.kind === 'integrity' && error.field === undefined && error.file === undefined
 }
 
 const flags: Readonly<Record<string, string>> = {

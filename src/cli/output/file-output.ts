@@ -24,10 +24,12 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
     throw new OptionError('--out', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
   const writer = createLineWriter(handle.fd)
+  let isClosedByReader = false
   const writing = async (act: () => void | Promise<void>) => {
     try {
       await act()
     } catch (error) {
+      isClosedByReader ||= isBrokenPipe(error)
       throw cannotWrite(path, error, isAside ? undefined : writer.kept)
     }
   }
@@ -65,7 +67,9 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
       await handle.close().catch(() => {})
       return writer.kept
     },
-    isClosedByReader: (error) => !isAside && isBrokenPipe((error as Error).cause),
+    get isClosedByReader() {
+      return isClosedByReader
+    },
   }
 }
 

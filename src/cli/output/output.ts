@@ -21,6 +21,6 @@ export interface Output {
    * when that takes long.
    */
   abandon(onWait: () => void): Promise<Kept | undefined>
-  /** True for the error of a pipe whose reader has closed it, such as `head`. */
-  isClosedByReader(error: unknown): boolean
+  /** True once a write has failed because the reader of a pipe, such as `head`, has closed it. */
+  readonly isClosedByReader: boolean
 }

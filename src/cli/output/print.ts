@@ -16,7 +16,7 @@ export async function print(stdout: TextStream, job: (write: (text: string | Uin
     })
     await output.commit()
   } catch (error) {
-    if (output.isClosedByReader(error)) return
+    if (output.isClosedByReader) return
     await output.abandon(() => {})
     throw error
   }

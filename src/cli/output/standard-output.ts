@@ -23,7 +23,12 @@ function isFile(): boolean {
 /** A pipe or a terminal. Everything written is delivered as long as there is a reader. */
 function stream(stdout: TextStream, stop: AbortController): Output {
   let lines = 0
-  stdout.on('error', (error) => stop.abort(error))
+  let isClosedByReader = false
+  const onError = (error: Error) => {
+    isClosedByReader ||= isBrokenPipe(error)
+    stop.abort(error)
+  }
+  stdout.on('error', onError)
   return {
     isTerminal: stdout.isTTY === true,
     isKept: true,
@@ -46,7 +51,13 @@ function stream(stdout: TextStream, stop: AbortController): Output {
     async commit() {
       // After a write that failed, this one says only that the stream is destroyed: the reason is
       // in `stop`.
-      await new Promise<void>((resolve, reject) => stdout.write('', (error) => (error ? reject(stop.signal.aborted ? stop.signal.reason : error) : resolve())))
+      await new Promise<void>((resolve, reject) =>
+        stdout.write('', (error) => {
+          isClosedByReader ||= isBrokenPipe(error)
+          if (error) reject(stop.signal.aborted ? stop.signal.reason : error)
+          else resolve()
+        }),
+      )
     },
     async abandon(onWait) {
       const timer = setTimeout(onWait, PATIENCE)
@@ -56,7 +67,9 @@ function stream(stdout: TextStream, stop: AbortController): Output {
       clearTimeout(timer)
       return error ? undefined : { lines, isCut: false }
     },
-    isClosedByReader: (error) => isBrokenPipe(error) || isBrokenPipe((error as Error).cause) || isBrokenPipe(stop.signal.reason),
+    get isClosedByReader() {
+      return isClosedByReader
+    },
   }
 }
 
@@ -105,6 +118,6 @@ function file(stop: AbortController): Output {
       }
       return writer.kept
     },
-    isClosedByReader: () => false,
+    isClosedByReader: false,
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { areCallsWatched, reportBegun, reportEnded, reportPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { reportBegun, reportEnded, reportPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -33,22 +33,6 @@ interface Traced {
 function reportCall(priority: 'interactive' | 'bulk', now: number): void {
   reportBegun(1, 'eth_call', priority, now)
   reportEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
-}
-
-/** Who watches calls now. */
-function registry(): { readonly all: readonly object[] } {
-  return (globalThis as unknown as Record<symbol, { all: object[] }>)[Symbol.for('hexline.callWatchers')] as { all: object[] }
-}
-
-/** Time that is what the test says, from 0 on. For calls that `reportCall` reports. */
-function virtualTime(): (now: number) => void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  let at = 0
-  return (now) => {
-    vi.advanceTimersByTime(now - at)
-    at = now
-  }
 }
 
 /** Traces into memory, until the test ends. */
@@ -288,12 +272,8 @@ describe('spans', () => {
     ['one', 1, 1, 1],
     ['all', Number.POSITIVE_INFINITY, 1200, 0],
   ])('are made of a number of calls per second: %s', (_, tracedPerSecond, atOnce, perSecond) => {
-    const itIs = virtualTime()
     const exporter = tracedInMemory(tracedPerSecond === undefined ? {} : { tracedPerSecond })
-    const call = (now: number) => {
-      itIs(now)
-      reportCall('interactive', now)
-    }
+    const call = (now: number) => reportCall('interactive', now)
     for (let i = 0; i < 1200; i++) call(1000)
     expect(exporter.getFinishedSpans()).toHaveLength(atOnce)
     for (let now = 1000; now <= 3100; now++) call(now)
@@ -305,11 +285,9 @@ describe('spans', () => {
   })
 
   it('are made together, ten times a second at most, while there are more calls', () => {
-    const itIs = virtualTime()
     const exporter = tracedInMemory({})
     const times: number[] = []
     for (let now = 1000; now <= 3000; now++) {
-      itIs(now)
       const before = exporter.getFinishedSpans().length
       for (let i = 0; i < 10; i++) reportCall('interactive', now)
       if (exporter.getFinishedSpans().length > before) times.push(now)
@@ -326,7 +304,6 @@ describe('spans', () => {
   })
 
   it('within a sampled span are made of five times as many interactive calls, besides those of all calls', () => {
-    const itIs = virtualTime()
     const exporter = tracedInMemory({ tracedPerSecond: 4 })
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const within = trace.setSpanContext(context.active(), sampled)
@@ -339,7 +316,6 @@ describe('spans', () => {
     })
     reportCall('interactive', 1)
     // A tenth of a second later, two more, and none of the others.
-    itIs(101)
     context.with(within, () => {
       for (let i = 0; i < 5; i++) reportCall('interactive', 101)
       reportCall('bulk', 101)
@@ -350,29 +326,23 @@ describe('spans', () => {
   })
 
   it('are looked for around a hundred times as many calls as get them, at most', () => {
-    const itIs = virtualTime()
     const exporter = tracedInMemory({ tracedPerSecond: 10 })
     const lookUps = vi.spyOn(context, 'active')
     onTestFinished(() => lookUps.mockRestore())
-    itIs(1000)
     for (let i = 0; i < 5000; i++) reportCall('interactive', 1000)
     // One by the SDK for each span.
     expect(lookUps).toHaveBeenCalledTimes(1000 + 10)
-    // Each of those that come later may be within a sampled span.
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
     const within = trace.setSpanContext(ROOT_CONTEXT, sampled)
-    itIs(1099)
     context.with(within, () => reportCall('interactive', 1099))
     expect(exporter.getFinishedSpans()).toHaveLength(10)
-    itIs(1100)
     context.with(within, () => reportCall('interactive', 1100))
     expect(exporter.getFinishedSpans()).toHaveLength(11)
     for (let i = 0; i < 5000; i++) reportCall('interactive', 1100)
     expect(lookUps).toHaveBeenCalledTimes(1100 + 10 + 1 + 1)
   })
 
-  it('are looked for around interactive calls that share a process with any number of bulk calls', () => {
-    virtualTime()
+  it('are looked for around interactive calls, whatever bulk calls there are', () => {
     const exporter = tracedInMemory({ tracedPerSecond: 1 })
     for (let i = 0; i < 5000; i++) reportCall('bulk', 1)
     const sampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 1 }
@@ -380,30 +350,15 @@ describe('spans', () => {
     expect(exporter.getFinishedSpans().map(({ attributes }) => attributes['hexline.priority'])).toEqual(['bulk', 'interactive'])
   })
 
-  it('are not looked for while none would be made, and calls have numbers all the same', () => {
-    const itIs = virtualTime()
-    const exporter = tracedInMemory({ tracedPerSecond: 1 })
-    const [alone] = registry().all
-    itIs(1)
-    for (let i = 0; i < 101; i++) reportCall('interactive', 1)
-    // A POST whose calls have no numbers is taken for one of hexline's own.
-    expect(areCallsWatched()).toBe(true)
-    expect(registry().all).toEqual([{}])
-    itIs(100)
-    expect(registry().all).toEqual([{}])
-    itIs(101)
-    expect(registry().all).toEqual([alone])
-    expect(exporter.getFinishedSpans()).toHaveLength(1)
-  })
-
-  it('end with the instrumentation, also while none would be made', () => {
-    const itIs = virtualTime()
-    const tracerProvider = new BasicTracerProvider()
-    const stop = instrument({ tracerProvider, metrics: false, tracedPerSecond: 1 })
-    for (let i = 0; i < 101; i++) reportCall('interactive', 1)
-    stop()
-    itIs(10_000)
-    expect(areCallsWatched()).toBe(false)
+  it('of hexline’s own POSTs are made while no more calls are looked at', () => {
+    const exporter = tracedInMemory({ tracedPerSecond: 2 })
+    const notSampled = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: 0 }
+    context.with(trace.setSpanContext(ROOT_CONTEXT, notSampled), () => {
+      for (let i = 0; i < 5000; i++) reportCall('interactive', 1)
+    })
+    for (let i = 0; i < 4; i++)
+      reportPostBegun('node', 1, () => [], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
+    expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['hexline POST', 'hexline POST'])
   })
 
   it('are made of all calls within a sampled span where nothing is limited', () => {

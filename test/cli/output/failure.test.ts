@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { exitCodeOf, Interrupted, messageOf, Unfinished, UsageError } from '../../../src/cli/output/failure.ts'
-import { CodecError, HexlineError, HttpError, MalformedReplyError, NetworkError, OptionError, RpcError } from '../../../src/errors.ts'
+import { CodecError, HexlineError, HttpError, IntegrityError, MalformedReplyError, NetworkError, OptionError, RpcError } from '../../../src/errors.ts'
 
 test.each<[unknown, number]>([
   [new OptionError('from', 'a number', 'x'), 2],
@@ -39,6 +39,7 @@ describe('the message', () => {
     [rpc('unsupported', 'foo_bar'), expect.stringMatching(/; does the node have this method, and is it spelt right\?$/)],
     [new HexlineError('no', 'server'), 'no'],
     [new Error('long '.repeat(100)), 'long '.repeat(100)],
+    [new IntegrityError('two hashes '.repeat(30)), 'two hashes '.repeat(30)],
     ['no', 'no'],
   ])('of %s', (error, message) => {
     expect(messageOf(error)).toEqual(message)
@@ -46,6 +47,9 @@ describe('the message', () => {
 
   it('of an unfinished job says where to continue', () => {
     expect(messageOf(new Unfinished(new Error('no'), 42n, false))).toBe('no; continue with --from 42')
+    // A block that is wrong in itself, and two that do not fit: the first one may be the wrong one.
+    expect(messageOf(new Unfinished(new IntegrityError('no', { field: 'hash' }), 42n, false))).toBe('no; continue with --from 42')
+    expect(messageOf(new Unfinished(new IntegrityError('no'), 42n, true))).toBe('no; what was written before may be of replaced blocks, too')
     expect(messageOf(new Unfinished(new Error('no'), 42n, true))).toBe(
       'no; the output ends in the middle of the line of block 42: remove that part, and continue with --from 42',
     )

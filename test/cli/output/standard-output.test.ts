@@ -74,7 +74,7 @@ describe('a stream', () => {
     expect(stop.signal.reason).toMatchObject({ code })
     const error = await errorOf(output.commit())
     expect(error).toMatchObject({ code })
-    expect(output.isClosedByReader(error)).toBe(isClosed)
+    expect(output.isClosedByReader).toBe(isClosed)
     expect(await output.abandon(() => {})).toBeUndefined()
   })
 
