@@ -1,4 +1,4 @@
-import { type ErrorKind, IntegrityError } from '../../errors.ts'
+import { type ErrorKind, IntegrityError, NetworkError, TimeoutError } from '../../errors.ts'
 import type { Call, Send } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import type { Protocol } from './protocol.ts'
@@ -55,6 +55,20 @@ export async function askChain(send: Send, call: Call, { askChain, chainOf }: Pr
     throw failure
   }
 }
+
+/**
+ * The failure of a call that was not sent, since the question for the chain failed before it. What
+ * leaves open whether the question was answered says nothing about the call: that has not run.
+ */
+export function notSent(failure: unknown, { method }: Call, endpoint: string): unknown {
+  if (!(failure instanceof CallFailure) || !LEAVES_OPEN.includes(failure.error.kind)) return failure
+  const { error } = failure
+  const context = { method, endpoint, unsent: true, cause: error }
+  if (error instanceof TimeoutError) return new CallFailure(new TimeoutError(error.message, context), 0, endpoint)
+  return new CallFailure(new NetworkError(`${error.message}; ${method} was not sent`, context), 0, endpoint)
+}
+
+const LEAVES_OPEN: readonly ErrorKind[] = ['network', 'timeout', 'malformed', 'server']
 
 /**
  * Kinds of failures to tell the chain: a node without the method is not on another chain for that.

@@ -9,7 +9,7 @@ import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
-import { askChain, Chain } from './chain.ts'
+import { askChain, Chain, notSent } from './chain.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
@@ -313,7 +313,9 @@ export class Endpoint {
   async #askWithChain(call: Call): Promise<Reply> {
     const checked = this.#askChain(call).then((id) => this.#checkChain(id, call))
     if (!call.safe) {
-      await checked
+      await checked.catch((failure) => {
+        throw notSent(failure, call, this.name)
+      })
       return this.queue.send(call)
     }
     const [chain, asked] = await Promise.allSettled([checked, this.queue.send(call)])

@@ -373,6 +373,21 @@ describe('a call that writes', () => {
     expect(counts(a, b)).toEqual([2, 2])
   })
 
+  test.each<[string, Answer]>([
+    ['gets no reply', each((entry) => ({ ...right(entry), id: 'lost' }))],
+    ['is cut off', cut],
+    ['fails with 502', always('bad gateway', { status: 502 })],
+  ])('goes on where the question for the chain %s: it has not been sent', async (_, lost) => {
+    const [a, b] = [await serve(lost, node()), await serve(lost, node())]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await client.request(mine)).toEqual(answerTo([]))
+    expect(calls(a).length + calls(b).length).toBe(1)
+    const alone = clientOf([a.url, b.url], quick).with({ attempts: 1 })
+    a.script(lost)
+    b.script(lost)
+    expect(await errorOf(alone.request(mine))).toMatchObject({ kind: 'network', unsent: true, attempts: 0, method: mine.method })
+  })
+
   test('is treated as a read after HTTP 429 if it may run twice: a signed transaction, a filter', async () => {
     for (const method of ['eth_sendRawTransaction', 'eth_newFilter']) {
       const [a, b] = [await serve(node(), throttled('60')), await serve(node())]
