@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { OptionError } from '../errors.ts'
 import { checkCursor, type FollowCursor } from '../follow/cursor.ts'
 import { reasonOf } from '../system-error.ts'
@@ -35,8 +35,7 @@ export function openCursorFile(path: string, output: number | undefined): Cursor
   if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
   const next = `${path}.next`
   try {
-    // What a killed process has prepared stays as it is.
-    closeSync(openSync(next, 'a'))
+    checkWritable(next)
   } catch (error) {
     throw new OptionError('--cursor', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
@@ -62,6 +61,14 @@ export function openCursorFile(path: string, output: number | undefined): Cursor
     },
     commit: () => writing(path, () => renameSync(next, path)),
   }
+}
+
+/** Throws where nothing can be written. What a killed process has prepared stays as it is. */
+function checkWritable(path: string): void {
+  const fd = openSync(path, 'a')
+  const { size } = fstatSync(fd)
+  closeSync(fd)
+  if (size === 0) unlinkSync(path)
 }
 
 /** Undefined where there is no such file, and for one that a killed process has not finished. */

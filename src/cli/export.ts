@@ -125,9 +125,13 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command continues ${flags.out}`, code)))
   const run = async (part: ExportJob) => {
     meter.start()
-    const summary = await runExport(client, part)
-    meter.finish()
-    reportSummary(summary)
+    try {
+      const summary = await runExport(client, part)
+      meter.finish()
+      reportSummary(summary)
+    } finally {
+      meter.clear()
+    }
   }
   try {
     if (follows) await exportWhatIsFinal(client, job, messages, run)

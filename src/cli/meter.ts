@@ -1,5 +1,6 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
+import type { HexlineError } from '../errors.ts'
 import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
@@ -7,19 +8,31 @@ import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { timeLeft } from './time-left.ts'
+import { Trouble } from './trouble.ts'
 
 /** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
 export class Tally {
   retries = 0
   throttled = 0
+  /** The last of these failures, unless a call has been answered since. */
+  failure: HexlineError | undefined
 
   /** Counts failures on their way to the retry layer. */
   readonly layer: Layer = (next) => (call) =>
-    next(call).catch((error) => {
-      // A range that is too large is not repeated, but split.
-      if (isFailure(error) && error.kind !== 'range-too-large') isThrottled(error) ? this.throttled++ : this.retries++
-      throw error
-    })
+    next(call).then(
+      (reply) => {
+        this.failure = undefined
+        return reply
+      },
+      (error) => {
+        // A range that is too large is not repeated, but split.
+        if (isFailure(error) && error.kind !== 'range-too-large') {
+          isThrottled(error) ? this.throttled++ : this.retries++
+          this.failure = error
+        }
+        throw error
+      },
+    )
 }
 
 interface MeterFlags extends MessageFlags {
@@ -40,9 +53,12 @@ interface MeterProgress extends Progress {
 const TICK = 500
 /** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
+/** After so long without progress, in ms, it says why. */
+const STILL = 5000
+
 /**
- * Shows the progress of a bulk job, also while nothing arrives: a bar on a terminal, elsewhere a
- * line every few seconds.
+ * Shows the progress of a bulk job: a bar on a terminal, elsewhere a line every few seconds. While
+ * nothing arrives, it says why, as far as calls have failed.
  */
 export class Meter<P extends MeterProgress = Progress> {
   readonly #stream: TextStream
@@ -52,10 +68,15 @@ export class Meter<P extends MeterProgress = Progress> {
   /** What else there is to say about the progress. */
   readonly #detailOf: ((progress: P) => { readonly text: string; readonly json: object }) | undefined
   #bar: cliProgress.SingleBar | undefined
+  #isWaitingShown = false
   #ticker: NodeJS.Timeout | undefined
   #startedAt = 0
   #saidAt = 0
   #progress: P | undefined
+  readonly #trouble: Trouble
+  /** When the last block arrived. */
+  #movedAt = 0
+  #explainedAt = Number.NEGATIVE_INFINITY
 
   constructor(
     io: Pick<Io, 'stderr' | 'env'>,
@@ -69,35 +90,48 @@ export class Meter<P extends MeterProgress = Progress> {
     this.#messages = messages
     this.#tally = tally
     this.#hasBar = canRedraw(io) && !quiet && !json && !sharesTerminal
+    const tell: Messages['tell'] = (sentence, facts) => {
+      this.makeRoom()
+      messages.tell(sentence, facts)
+    }
+    this.#trouble = new Trouble({ tell, explain: messages.explain })
   }
 
   /** Begins, or begins anew. */
   start(): void {
+    this.clear()
     this.#progress = undefined
-    this.#startedAt = this.#saidAt = performance.now()
+    this.#startedAt = this.#saidAt = this.#movedAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
   }
 
   update(progress: P): void {
     const isFirst = this.#progress === undefined
+    if (progress.done !== this.#progress?.done) this.#moved()
     this.#progress = progress
     if (!this.#hasBar) return
     if (isFirst) this.#startBar(progress)
     else this.#bar?.update(progress.done)
   }
 
-  /** Removes the bar. */
+  #moved(): void {
+    this.#movedAt = performance.now()
+    this.#trouble.tell(undefined)
+  }
+
+  /** Ends what it shows. */
   clear(): void {
     clearInterval(this.#ticker)
-    this.#bar?.stop()
-    this.#bar = undefined
     this.makeRoom()
   }
 
-  /** Removes the line that says what the job waits for, so that a message can take its place. */
+  /** Removes the line that is kept up to date, so that a message can take its place. */
   makeRoom(): void {
-    if (this.#hasBar && this.#progress === undefined) this.#stream.write('\r\x1b[K')
+    this.#bar?.stop()
+    this.#bar = undefined
+    if (this.#isWaitingShown) this.#stream.write('\r\x1b[K')
+    this.#isWaitingShown = false
   }
 
   /** Removes the bar and prints a summary. */
@@ -110,7 +144,7 @@ export class Meter<P extends MeterProgress = Progress> {
     const ms = performance.now() - this.#startedAt
     const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${countOf(done, 'block')}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#trouble(' | ')}`,
+      `${countOf(done, 'block')}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#failures(' | ')}`,
       {
         type: 'done',
         blocks: done,
@@ -126,12 +160,14 @@ export class Meter<P extends MeterProgress = Progress> {
   #tick(): void {
     const progress = this.#progress
     const waited = performance.now() - this.#saidAt
+    if (this.#isStill) this.#explain()
     if (this.#hasBar) {
-      if (progress !== undefined) this.#bar?.update(progress.done)
-      else if (waited > 4 * TICK) this.#stream.write(`\r${waitingLine(this.#tally, this.#stream.columns)}\x1b[K`)
+      if (this.#bar !== undefined) this.#bar.update(progress?.done ?? 0)
+      else if (progress !== undefined) this.#startBar(progress)
+      else if (waited > 4 * TICK) this.#sayWaiting()
     } else if (waited >= LINE_EVERY) {
       this.#saidAt = performance.now()
-      if (progress === undefined) this.#messages.tell(`waiting for the node${this.#trouble(': ')}`, { type: 'waiting', ...this.#counts })
+      if (progress === undefined) this.#messages.tell(`waiting for the node${this.#failures(': ')}`, { type: 'waiting', ...this.#counts })
       else this.#reportProgress(progress)
     }
   }
@@ -141,7 +177,7 @@ export class Meter<P extends MeterProgress = Progress> {
     const percent = Math.floor((100 * done) / total)
     const msLeft = this.#msLeft
     this.#messages.tell(
-      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#detail}${this.#left}${this.#trouble(' | ')}`,
+      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#detail}${this.#left}${this.#failures(' | ')}`,
       {
         type: 'progress',
         done,
@@ -156,7 +192,21 @@ export class Meter<P extends MeterProgress = Progress> {
     )
   }
 
+  /** Says why nothing arrives. Failures may differ by no more than the block they name. */
+  #explain(): void {
+    const now = performance.now()
+    if (now - this.#explainedAt < LINE_EVERY) return
+    this.#explainedAt = now
+    this.#trouble.tell(this.#tally.failure)
+  }
+
+  #sayWaiting(): void {
+    this.#isWaitingShown = true
+    this.#stream.write(`\r${waitingLine(this.#tally, this.#stream.columns)}\x1b[K`)
+  }
+
   #startBar({ done, total }: P): void {
+    this.makeRoom()
     this.#bar = new cliProgress.SingleBar({
       stream: this.#stream,
       format: () => this.#line,
@@ -186,9 +236,14 @@ export class Meter<P extends MeterProgress = Progress> {
     return this.#progress === undefined || this.#detailOf === undefined ? '' : this.#detailOf(this.#progress).text
   }
 
-  #trouble(before: string): string {
+  #failures(before: string): string {
     const said = failuresText(this.#tally)
     return said === '' ? '' : before + said
+  }
+
+  /** Nothing arrives, because calls fail. */
+  get #isStill(): boolean {
+    return this.#tally.failure !== undefined && performance.now() - this.#movedAt >= STILL
   }
 
   /** Blocks per second so far. */
@@ -197,6 +252,8 @@ export class Meter<P extends MeterProgress = Progress> {
   }
 
   get #msLeft(): number | undefined {
+    // Nobody knows how long it goes on like this.
+    if (this.#isStill) return undefined
     return this.#progress && timeLeft(seenOf(this.#progress), performance.now() - this.#startedAt)
   }
 

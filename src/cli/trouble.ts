@@ -1,19 +1,18 @@
 import type { HexlineError } from '../errors.ts'
-import { messageOf } from './output/failure.ts'
 import type { Messages } from './output/messages.ts'
 
 /** Reports each trouble with the node once, and its end. */
 export class Trouble {
-  readonly #messages: Messages
+  readonly #messages: Pick<Messages, 'tell' | 'explain'>
   #said: string | undefined
 
-  constructor(messages: Messages) {
+  constructor(messages: Pick<Messages, 'tell' | 'explain'>) {
     this.#messages = messages
   }
 
   /** Undefined for progress. */
   tell(failure: HexlineError | undefined): void {
-    const sentence = failure && messageOf(failure)
+    const sentence = failure && this.#messages.explain(failure)
     if (sentence === this.#said) return
     if (sentence === undefined) this.#messages.tell('the node answers again', { type: 'recovered' })
     else this.#messages.tell(`no progress, trying again: ${sentence}`, { type: 'waiting', kind: failure?.kind, message: sentence })

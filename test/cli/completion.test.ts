@@ -61,7 +61,11 @@ end`
   return answersOf('fish', ['--no-config', '-c', ask, script('fish')], lines)
 }
 
-const program = createProgram('0.0.0', { tell() {}, warn() {}, fail() {} }, { args: [], env: {}, stdout: process.stdout, stderr: process.stderr })
+const program = createProgram(
+  '0.0.0',
+  { tell() {}, warn() {}, fail() {}, explain: String },
+  { args: [], env: {}, stdout: process.stdout, stderr: process.stderr },
+)
 
 function commandsOf(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
   return [{ path, command }, ...command.commands.flatMap((below) => commandsOf(below, [...path, below.name()]))]

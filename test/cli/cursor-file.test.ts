@@ -60,6 +60,12 @@ it('a file that cannot be there is refused before anything is written', () => {
   )
 })
 
+it('leaves no file where nothing was written', () => {
+  const { open, path } = bed()
+  open()
+  expect([path, `${path}.next`].map((file) => existsSync(file))).toEqual([false, false])
+})
+
 it.each([
   ['prepared', undefined],
   ['cut', undefined],

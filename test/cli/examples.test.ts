@@ -12,7 +12,7 @@ function commandsOf(command: Command, path: readonly string[] = []): (readonly [
 }
 
 const program = () => {
-  const messages = { tell() {}, warn() {}, fail() {} }
+  const messages = { tell() {}, warn() {}, fail() {}, explain: String }
   return createProgram('0.0.0', messages, { args: [], env: {}, stdout: process.stdout, stderr: process.stderr })
 }
 

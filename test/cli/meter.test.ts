@@ -10,12 +10,22 @@ import { errorOf } from '../support/server.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}, env = {}) {
+function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}, env = {}, args: string[] = []) {
   const { stream, taken } = printedStream(terminal)
   const tally = new Tally()
-  const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args: [] }), flags, tally)
+  const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args }), flags, tally)
   meter.start()
   return { meter, tally, taken, stream }
+}
+
+/** Has an attempt of a call fail. */
+async function failing(tally: Tally, error: Error): Promise<void> {
+  await errorOf(tally.layer(() => Promise.reject(error))({} as Call))
+}
+
+/** Has a call answered. */
+async function answering(tally: Tally): Promise<void> {
+  await tally.layer(() => Promise.resolve(replyOf(1)))({} as Call)
 }
 
 const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
@@ -63,6 +73,59 @@ describe('without a terminal', () => {
     expect(taken()).toBe('')
   })
 
+  it('says why nothing arrives, once for each reason, and that the node answers again; until then, no time is left', async () => {
+    const { meter, tally, taken } = start()
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(4_500)
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(500)
+    const why = 'no progress, trying again: node: no connection; is the node running, and is the URL right?\n'
+    expect(taken()).toBe(`${why}25 % | 1,000 of 4,000 blocks | 200 blocks/s | 1 call repeated\n`)
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe('25 % | 1,000 of 4,000 blocks | 100 blocks/s | 2 calls repeated\n')
+    await failing(tally, new NetworkError('node: cut'))
+    vi.advanceTimersByTime(4_500)
+    expect(taken()).toBe('')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toMatch(/^no progress, trying again: node: cut; is the node running, and is the URL right\?\n25 %/)
+    await answering(tally)
+    expect(taken()).toBe('')
+    meter.update(progress(2000))
+    expect(taken()).toBe('the node answers again\n')
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe('50 % | 2,000 of 4,000 blocks | 100 blocks/s | 20 s left | 3 calls repeated\n')
+  })
+
+  it('says why the first block does not arrive', async () => {
+    const { tally, taken } = start({ json: true })
+    await failing(tally, new RpcError({ code: -32005, message: 'slow down' }, { kind: 'rate-limit', endpoint: 'node' }))
+    vi.advanceTimersByTime(5_000)
+    const [why, waiting] = taken().split('\n')
+    expect(JSON.parse(why as string)).toMatchObject({
+      type: 'waiting',
+      kind: 'rate-limit',
+      message: expect.stringContaining('slow down; lower --rate or --concurrency'),
+    })
+    expect(JSON.parse(waiting as string)).toEqual({ type: 'waiting', retries: 0, throttled: 1 })
+  })
+
+  it('blames no failure before the last answer: the reader of the output may be slow', async () => {
+    const { meter, tally, taken } = start()
+    meter.update(progress(1000))
+    await failing(tally, new NetworkError('node: no connection'))
+    await answering(tally)
+    vi.advanceTimersByTime(10_000)
+    expect(taken().split('\n')).toEqual([expect.stringMatching(/^25 % .*15 s left/), expect.stringMatching(/^25 % .*30 s left/), ''])
+  })
+
+  it('hides arguments of the command in what a server says', async () => {
+    const { tally, taken } = start({}, {}, {}, ['--header', 'x-key: s3cr3t', 'abcdefghij0123456789'])
+    await failing(tally, new NetworkError('node: who is abcdefghij0123456789?'))
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toMatch(/^no progress, trying again: node: who is (?!abcd)/)
+  })
+
   it('a summary ends it', () => {
     const { meter, tally, taken } = start()
     tally.retries = 2
@@ -90,6 +153,9 @@ describe('without a terminal', () => {
   })
 })
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a line is erased
+const ERASED = /\x1b\[(?:0|2)?K|\x1b\[0J/
+
 describe('on a terminal', () => {
   it.each([
     [120, /25 % \| 1,000 of 4,000 blocks/],
@@ -104,8 +170,7 @@ describe('on a terminal', () => {
     vi.advanceTimersByTime(500)
     expect(taken()).toMatch(shown)
     meter.clear()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a line is erased
-    expect(taken()).toMatch(/\x1b\[(?:0|2)?K|\x1b\[0J/)
+    expect(taken()).toMatch(ERASED)
   })
 
   it('fits the failures that come into the width that the terminal has then', () => {
@@ -132,6 +197,17 @@ describe('on a terminal', () => {
     meter.clear()
   })
 
+  it('begins anew after a job that has failed, which it no longer shows', () => {
+    const { meter, taken } = start({}, { isTTY: true, columns: 80 })
+    meter.update(progress(1000))
+    taken()
+    meter.start()
+    expect(taken()).toMatch(ERASED)
+    meter.clear()
+    vi.advanceTimersByTime(60_000)
+    expect(taken()).toBe('')
+  })
+
   it('shows no bar where the lines of the job go to the same terminal', () => {
     const { meter, taken } = start({ sharesTerminal: true }, { isTTY: true })
     meter.update(progress(1000))
@@ -149,6 +225,26 @@ describe('on a terminal', () => {
     expect(taken()).toBe('\r\x1b[K')
     vi.advanceTimersByTime(500)
     expect(taken()).toMatch(/^\rwaiting for the node/)
+  })
+
+  it('puts the reason why nothing arrives above the bar', async () => {
+    const { meter, tally, taken } = start({}, { isTTY: true, columns: 80 })
+    meter.update(progress(1000))
+    vi.advanceTimersByTime(4_000)
+    taken()
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(1_000)
+    const [before = '', after = ''] = taken().split('no progress, trying again: node: no connection; is the node running, and is the URL right?\n')
+    expect(before).toMatch(ERASED)
+    expect(after).toContain('25 % | 1,000 blocks | 200 blocks/s | 1 call repeated')
+    meter.update(progress(2000))
+    expect(taken()).toContain('\x1b8\x1b[1G\x1b[2Kthe node answers again\n')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toContain('50 % |')
+    meter.clear()
+    expect(taken()).toMatch(ERASED)
+    vi.advanceTimersByTime(60_000)
+    expect(taken()).toBe('')
   })
 
   it('shows no bar where lines cannot be written anew', () => {

@@ -7,7 +7,7 @@ const KEY = 'Zk3yQ0123456789abcdefXYZ'
 /** The endpoint, or the message of the refusal, and the warnings. */
 function from(flags: NodeFlags, env: Record<string, string> = {}) {
   const warnings: string[] = []
-  const messages = { tell() {}, fail() {}, warn: (sentence: string) => void warnings.push(sentence) }
+  const messages = { tell() {}, fail() {}, explain: String, warn: (sentence: string) => void warnings.push(sentence) }
   try {
     return { endpoint: endpointFrom(flags, env, messages), warnings }
   } catch (error) {

@@ -19,7 +19,7 @@ async function runIn(columns: number, ...args: string[]) {
     },
   })
   const failures: string[] = []
-  const messages = { tell() {}, warn() {}, fail: (error: unknown) => void failures.push((error as Error).message) }
+  const messages = { tell() {}, warn() {}, explain: String, fail: (error: unknown) => void failures.push((error as Error).message) }
   const program = createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout })
   const error = await errorOf(program.parseAsync(args, { from: 'user' }))
   expect(error).toBeInstanceOf(CommanderError)

@@ -13,6 +13,8 @@ export interface Messages {
   warn(sentence: string): void
   /** Always. */
   fail(error: unknown): void
+  /** The sentence for an error, as `fail` prints it. */
+  explain(error: unknown): string
 }
 
 export interface MessageFlags {
@@ -23,6 +25,7 @@ export interface MessageFlags {
 /** Arguments that may be secrets are hidden in the messages of a server that echoes them. */
 export function messagesFor({ quiet = false, json = false }: MessageFlags, { stderr, args }: Pick<Io, 'stderr' | 'args'>): Messages {
   const scrub = argumentScrubber(args)
+  const explain = (error: unknown) => messageOf(error, scrub)
   const print = (sentence: string, facts: object) => stderr.write(`${json ? toJson(facts) : harmlessText(sentence)}\n`)
   return {
     tell(sentence, facts) {
@@ -32,7 +35,7 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
       if (!quiet) print(`hexline: warning: ${sentence}`, { type: 'warning', message: sentence })
     },
     fail(error) {
-      const message = messageOf(error, scrub)
+      const message = explain(error)
       const cause = error instanceof Unfinished ? error.cause : error
       const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
       const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
@@ -40,5 +43,6 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
       const facts = { file, block, field, expected, found, kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
       print(`hexline: ${message}`, { type: cause instanceof Interrupted ? 'interrupted' : 'error', message, ...facts })
     },
+    explain,
   }
 }
