@@ -66,7 +66,9 @@ export class LogsByHash<L> {
       return this.#areRight(items, number, hash) ? items : undefined
     } catch (error) {
       if (error instanceof SyntaxError || error instanceof CodecError) return undefined
-      if (isFailure(error) && error.kind !== 'closed' && mayRepeat(error) === false) return undefined
+      if (!isFailure(error)) throw error
+      if (error.kind === 'lagging') throw unknown(number, hash, error)
+      if (error.kind !== 'closed' && mayRepeat(error) === false) return undefined
       throw error
     }
   }
@@ -111,6 +113,12 @@ export class LogsByHash<L> {
       throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${excerpt((error as Error).message)}`)
     }
   }
+}
+
+/** What is wrong with a block that was there a moment ago is most often a reorganisation. */
+function unknown(number: bigint, hash: Hash, { method, endpoint, message, attempts }: HexlineError): IntegrityError {
+  const what = `the node does not know block ${number} (${hash}), whose logs were asked for: it lags behind, or the block was replaced`
+  return Object.assign(new IntegrityError(`${what}: ${excerpt(message)}`, { kind: 'lagging', method, endpoint }), { attempts })
 }
 
 const FORGOTTEN = ['execution', 'invalid', 'not-found']

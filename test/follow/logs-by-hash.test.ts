@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { messageOf } from '../../src/cli/output/failure.ts'
 import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
 import type { LogFilter } from '../../src/index.ts'
 import { CONTRACT, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
@@ -50,6 +51,17 @@ it('logs that come for each group of addresses, from a node that ignores them, c
   const address = [...Array.from({ length: 1500 }, (_, i): `0x${string}` => `0x${i.toString(16).padStart(40, '0')}`), CONTRACT]
   const { logs } = await logsOf(chain, blockWith(chain, 3), {}, { address })
   expect(logs.map(({ logIndex }) => logIndex)).toEqual([0, 1, 2])
+})
+
+it('says that a block the node does not know may have been replaced', async () => {
+  const chain = new ForkingChain(20)
+  const number = blockWith(chain, 3)
+  const answer = (entry: Entry) => (entry.method === 'eth_getLogs' ? failed(entry, -32000, 'unknown block') : undefined)
+  const error = await errorOf(logsOf(chain, number, { answer }))
+  expect(error).toMatchObject({ name: 'IntegrityError', kind: 'lagging', method: 'eth_getLogs', attempts: expect.any(Number) })
+  const { hash } = chain.blocks[number] as (typeof chain.blocks)[number]
+  expect(error.message).toContain(`the node does not know block ${number} (${hash}), whose logs were asked for: it lags behind, or the block was replaced: `)
+  expect(messageOf(error)).not.toContain('another node')
 })
 
 describe('what is wrong with a reply', () => {
