@@ -63,6 +63,12 @@ export function positive(name: string, value: unknown): number {
   throw new OptionError(name, 'a number above 0', show(value))
 }
 
+/** A number of bytes above 0. Infinity sets no limit. */
+export function bytes(name: string, value: unknown): number {
+  if (typeof value === 'number' && value > 0) return value
+  throw new OptionError(name, 'a number of bytes above 0', show(value))
+}
+
 /** A finite number of at least 0. */
 export function notNegative(name: string, value: unknown): number {
   if (typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY) return value

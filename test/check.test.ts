@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { checkOptions } from '../src/bulk/get-blocks.ts'
+import { checkLogOptions } from '../src/bulk/get-logs.ts'
 import * as check from '../src/check.ts'
+import { checkExportOptions } from '../src/dataset/export-options.ts'
 import { OptionError } from '../src/errors.ts'
 
 /** The message of the `OptionError` that `run` throws. */
@@ -89,4 +92,17 @@ test.each<[() => unknown, string]>([
   [() => check.nodeUrl('a', 'rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received an invalid URL'],
 ])('%s is refused', (run, message) => {
   expect(refusal(run)).toBe(message)
+})
+
+test('maxBytes is checked alike for blocks, logs and exports, and may be infinite', () => {
+  const range = { from: 0, to: 1 }
+  const takers = [
+    (maxBytes: unknown) => checkOptions({ ...range, maxBytes } as never),
+    (maxBytes: unknown) => checkLogOptions({ ...range, maxBytes } as never),
+    (maxBytes: unknown) => checkExportOptions({ ...range, dir: 'x', maxBytes } as never),
+  ]
+  for (const take of takers) {
+    for (const right of [0.5, 1e9, Number.POSITIVE_INFINITY]) expect(() => take(right)).not.toThrow()
+    for (const wrong of [0, -1, Number.NaN, '1']) expect(refusal(() => take(wrong))).toMatch(/^maxBytes: expected a number of bytes above 0, received /)
+  }
 })

@@ -141,7 +141,7 @@ export function checkOptions(options: GetBlocksOptions): StreamOptions {
   if (senders && (verify !== 'full' || transactions !== 'full'))
     throw new OptionError('senders', "false without verify: 'full' and transactions: 'full'", 'true')
   if (signal !== undefined) check.signal(signal)
-  if (!(typeof maxBytes === 'number' && maxBytes > 0)) throw new OptionError('maxBytes', 'a number of bytes above 0', show(maxBytes))
+  check.bytes('maxBytes', maxBytes)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   if (options.fields !== undefined) decodersOf(options.fields, { full: transactions === 'full', receipts })
   return {

@@ -130,7 +130,7 @@ export function checkLogOptions(options: GetLogsOptions): LogStreamOptions {
   const filter = checkFilter(options)
   if (audit !== undefined) check.oneOf('audit', audit, LEVELS)
   if (signal !== undefined) check.signal(signal)
-  check.positive('maxBytes', maxBytes)
+  check.bytes('maxBytes', maxBytes)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   const common = { filter, audit, signal, maxBytes, onProgress }
   if (blockHash !== undefined) {

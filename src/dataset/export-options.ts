@@ -104,7 +104,7 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
       verify: verify === 'link' ? undefined : { level: verify, senders: false },
       signal,
       onProgress,
-      bounds: { maxBytes: check.positive('maxBytes', maxBytes), maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
+      bounds: { maxBytes: check.bytes('maxBytes', maxBytes), maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
     },
   }
 }
