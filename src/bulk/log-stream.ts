@@ -60,8 +60,6 @@ const LEAST_ASSUMED_BYTES = 512 * 1024
 const MAX_WAIT_MS = 15_000
 /** Far more blocks than a chain has ever replaced at once. */
 const DEEPEST_REORGANISATION = 1000
-/** For a client that `createClient` did not make. */
-const DEFAULT_TIMEOUT_MS = 30_000
 /** Where many logs are followed by few, pages become small from one to the next. */
 const DECAY = 0.5
 /** A page with many logs takes long without being late. Its parts are retried one by one. */
@@ -308,7 +306,7 @@ function sourcesOf(client: Client): () => readonly string[] {
 
 /** The range that a stream of a client begins with. */
 export function firstLogRange(client: Client, { isSelective }: CheckedFilter): LogRange {
-  return new LogRange(isSelective, endpointLimitsOf(client), timeoutOf(client) ?? DEFAULT_TIMEOUT_MS)
+  return new LogRange(isSelective, endpointLimitsOf(client), timeoutOf(client))
 }
 
 /** What the endpoints of a client take, as learnt by all its streams. */

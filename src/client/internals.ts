@@ -72,10 +72,13 @@ export function limitsOf(client: object): readonly CurrentLimits[] {
   return internalsOf(client)?.limits() ?? []
 }
 
-/** Timeout of one attempt of a client's calls, in ms; undefined unless `createClient` made it. */
-export function timeoutOf(client: object): number | undefined {
-  return internalsOf(client)?.timeoutMs
+/** Timeout of one attempt of a client's calls, in ms. */
+export function timeoutOf(client: object): number {
+  return internalsOf(client)?.timeoutMs ?? DEFAULT_TIMEOUT_MS
 }
+
+/** That of a client that `createClient` has not made. */
+const DEFAULT_TIMEOUT_MS = 30_000
 
 /** Deadline of a client's calls, in ms; infinite unless `createClient` made it. */
 export function deadlineOf(client: object): number {

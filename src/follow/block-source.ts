@@ -5,7 +5,7 @@ import type { CheckedFilter } from '../bulk/log-filter.ts'
 import type { PageReader } from '../bulk/log-stream.ts'
 import { rangeStream } from '../bulk/range-stream.ts'
 import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
+import { AT_ONCE, connectionsOf, type RequestMarks, TALLY, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
 import { Tally } from '../rpc/tally.ts'
@@ -189,8 +189,10 @@ export class NearBlocks<I, L> {
       yield await this.single(near, span.from)
       return
     }
-    const byHash = this.#logsByHash(near)
-    yield* byHash === undefined ? blocksOf(near, span, this.#options, this.#reader) : this.#withLogs(near, span, byHash)
+    // Replies for several blocks may be large.
+    const patient = near.with({ timeoutMs: timeoutOf(this.#client) })
+    const byHash = this.#logsByHash(patient)
+    yield* byHash === undefined ? blocksOf(patient, span, this.#options, this.#reader) : this.#withLogs(patient, span, byHash)
   }
 
   #logsByHash(near: Client): LogsByHash<L> | undefined {

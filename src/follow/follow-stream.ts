@@ -1,6 +1,6 @@
 import { chainIdOf } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
-import { clockOf, connectionsOf } from '../client/internals.ts'
+import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
@@ -11,6 +11,7 @@ import { findFate } from './common-ancestor.ts'
 import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from './cursor.ts'
 import { type BlockRef, HeldChain, type Position } from './held-chain.ts'
 import { type Confirmations, look, targetFrom } from './look.ts'
+import { NearTimeout } from './near-timeout.ts'
 import { nextStep, type Step, type Target } from './next-step.ts'
 import { Pace } from './pace.ts'
 
@@ -119,8 +120,6 @@ async function newest(client: Client, { confirmations, onProgress }: FollowJob, 
  */
 class Follower<I, L, T> {
   readonly #client: Client
-  /** The same for calls near the head. */
-  readonly #near: Client
   readonly #nearBlocks: NearBlocks<I, L>
   readonly #job: FollowJob
   readonly #reader: FollowReader<never, never, I, L>
@@ -129,6 +128,7 @@ class Follower<I, L, T> {
   readonly #chain: HeldChain
   readonly #bell: Bell
   readonly #pace: Pace
+  readonly #timeout: NearTimeout
   #head: number | undefined
   #blocks = 0
   #rollbacks = 0
@@ -154,11 +154,12 @@ class Follower<I, L, T> {
       const follower = new Follower(asked, job, reader, itemOf, identity, chain, bell)
       let announced: Announced<I, L> | undefined
       // What belongs together comes from one endpoint, as long as that answers.
-      let pinned = follower.#near.pinned()
+      let pinned = follower.#pinned()
       for (;;) {
         let goesOn = false
         try {
           const block = announced && (await announced.block)
+          if (announced !== undefined) follower.#timeout.took(follower.#now() - announced.askedAt)
           if (block === undefined) goesOn = yield* follower.#round(pinned)
           else if (!chain.fits(block.parentHash)) goesOn = yield* follower.#rollBack(pinned, 'fetch')
           else {
@@ -170,7 +171,7 @@ class Follower<I, L, T> {
           follower.#failed(error)
         }
         // Made before the bell rings: no block waits for it.
-        const next = follower.#near.pinned()
+        const next = follower.#pinned()
         pinned = next
         announced = goesOn ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(next, told))
       }
@@ -191,8 +192,8 @@ class Follower<I, L, T> {
     bell: Bell,
   ) {
     this.#client = client
-    this.#near = client.with({ attempts: ATTEMPTS_NEAR_HEAD })
     this.#nearBlocks = new NearBlocks(client, job, reader)
+    this.#timeout = new NearTimeout(timeoutOf(client))
     this.#job = job
     this.#reader = reader
     this.#itemOf = itemOf
@@ -200,6 +201,11 @@ class Follower<I, L, T> {
     this.#chain = chain
     this.#bell = bell
     this.#pace = new Pace(this.#now())
+  }
+
+  /** The client for what is small, near the head, and belongs together. */
+  #pinned(): Client {
+    return this.#client.with({ attempts: ATTEMPTS_NEAR_HEAD, timeoutMs: this.#timeout.ms }).pinned()
   }
 
   /** How long to wait for the bell, in ms. */
@@ -215,10 +221,11 @@ class Follower<I, L, T> {
     const step = nextStep(this.#chain, targetFrom(told, this.#chain, this.#job.confirmations))
     if (step.type !== 'fetch' || step.from !== step.to) return undefined
     this.#head = step.to
+    const askedAt = this.#now()
     const block = this.#nearBlocks.single(pinned, step.to)
     // It is awaited as soon as the wait for the bell has ended.
     block.catch(() => {})
-    return { block }
+    return { block, askedAt }
   }
 
   /** Does what is next; true if there is more to do at once. */
@@ -264,7 +271,9 @@ class Follower<I, L, T> {
       step.type === 'fetch'
         ? this.#nearBlocks.fetch(pinned, step)
         : deepBlocks(this.#client, step, this.#job, this.#reader, this.#identity.chainId ?? undefined)
+    const askedAt = this.#now()
     for await (const block of blocks) {
+      if (step.from === step.to) this.#timeout.took(this.#now() - askedAt)
       if (!this.#chain.fits(block.parentHash)) return false
       yield this.#delivered(block)
       this.#tell()
@@ -313,6 +322,7 @@ class Follower<I, L, T> {
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
     if (isContradiction) this.#contradictions++
     if (isContradiction ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
+    if (error.kind === 'timeout') this.#timeout.ranOut()
     this.#pace.failed()
     this.#tell(error)
   }
@@ -341,6 +351,7 @@ class Follower<I, L, T> {
  */
 interface Announced<I, L> {
   readonly block: Promise<ReadBlock<I, L>>
+  readonly askedAt: number
 }
 
 /** Several new blocks at once are not a measure of the time between blocks. */

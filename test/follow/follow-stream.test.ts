@@ -289,6 +289,60 @@ it('from a block that does not exist yet: waits for it', async () => {
   }
 })
 
+it.each([{}, { logs }, { receipts: true }])('a reply at the head that never comes, with %j: costs 5 s', async (wanted) => {
+  const chain = new ForkingChain(20)
+  const right = chain.node()
+  let isLost = false
+  const server = await serve((request, response) => {
+    if (!isLost) right(request, response)
+    isLost = false
+  })
+  let askedAt = 0
+  await followTo(chain, clientOf(server.url), new Replay(18), { from: 18, ...wanted }, ({ next }) => {
+    if (next === 21) {
+      chain.mine()
+      isLost = true
+      askedAt = clock.now()
+    }
+    return next === 22 ? 'stop' : undefined
+  })
+  expect(clock.now() - askedAt).toBeGreaterThanOrEqual(5_000)
+  expect(clock.now() - askedAt).toBeLessThan(7_000)
+})
+
+it('a node that takes 7 s for each reply: is given the time after one round of attempts', async () => {
+  const chain = new ForkingChain(20)
+  const right = chain.node()
+  const server = await serve((request, response) => void sleep(7_000).then(() => right(request, response)))
+  const failures: unknown[] = []
+  const replay = new Replay(19)
+  const onProgress = ({ failure }: FollowProgress) => failure && failures.push(failure.kind)
+  await followTo(chain, clientOf(server.url, { deadlineMs: 600_000 }), replay, { from: 19, logs, onProgress }, ({ next }) => {
+    if (next <= 23) chain.mine()
+  })
+  expectChain(replay, chain)
+  expect(failures).toEqual(['timeout'])
+})
+
+it('a shorter timeout of the client: is kept near the head', async () => {
+  const chain = new ForkingChain(20)
+  const right = chain.node()
+  let isLost = false
+  const server = await serve((request, response) => {
+    if (!isLost) right(request, response)
+    isLost = false
+  })
+  let askedAt = 0
+  await followTo(chain, clientOf(server.url).with({ timeoutMs: 1_000 }), new Replay(20), { from: 20 }, ({ next }) => {
+    if (next !== 21) return 'stop'
+    chain.mine()
+    isLost = true
+    askedAt = clock.now()
+    return undefined
+  })
+  expect(clock.now() - askedAt).toBeLessThan(3_000)
+})
+
 it('a node that is down for a minute: asked a few times, and followed at bulk speed when it is back', async () => {
   const chain = new ForkingChain(20)
   const server = await serve(chain.node())

@@ -22,7 +22,7 @@ function withBell(client: Client, listen: Listen): Client {
       connections: connectionsOf(client) ?? [],
       clock: clockOf(client),
       limits: () => limitsOf(client),
-      timeoutMs: timeoutOf(client) ?? 0,
+      timeoutMs: timeoutOf(client),
       deadlineMs: deadlineOf(client),
       listen,
       paceBy: () => {},
