@@ -31,8 +31,9 @@ export function rangeOf(filter: ResolvedFilter): FilterRange | undefined {
   return typeof to === 'bigint' && to <= from ? undefined : { filter: filter as Filter, from, to }
 }
 
+/** Undefined for a tag, and for a hash, of which only the node can say that it is no number. */
 function numberOf(tag: unknown): bigint | undefined {
-  return typeof tag === 'string' && /^0x[0-9a-f]+$/i.test(tag) ? BigInt(tag) : undefined
+  return typeof tag === 'string' && /^0x[0-9a-f]{1,16}$/i.test(tag) ? BigInt(tag) : undefined
 }
 
 /** Whether one call may do for the range. */
@@ -52,11 +53,12 @@ export function isTooLong(error: unknown): boolean {
 }
 
 /**
- * The logs of the range, requested in parts that the node accepts. Rejects with hexline's errors.
+ * The logs of the range, requested in parts that the node accepts; undefined where the chain does
+ * not reach it, of which nodes say different things. Rejects with hexline's errors.
  */
-export async function splitLogs(client: Client, { filter, from, to }: FilterRange): Promise<Log[]> {
+export async function splitLogs(client: Client, { filter, from, to }: FilterRange): Promise<Log[] | undefined> {
   const head = await client.call('eth_blockNumber')
-  if (from > head) return []
+  if (from > head) return undefined
   const { address, topics } = filter
   const isAny = (value: unknown) => value === undefined || value === null || (Array.isArray(value) && value.length === 0)
   const options = checkLogOptions({

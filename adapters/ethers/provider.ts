@@ -333,6 +333,7 @@ export class HexlineProvider extends JsonRpcProvider {
       this.#channel.checkTransport()
       const network = await this.getNetwork()
       const logs = await splitLogs(this.client.with({ signal: this.#end.signal }), range)
+      if (logs === undefined) return await this.#read(super.getLogs(range.filter))
       return logs.map((log) => this._wrapLog({ ...log, index: log.logIndex } as never, network))
     } catch (error) {
       throw this.#streamError(error, 'eth_getLogs')

@@ -2,6 +2,7 @@ import type { RpcSchema, TransportConfig } from 'viem'
 import * as check from '../../src/check.ts'
 import type { CallSettings, ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
+import { isSafe } from '../../src/eth/methods.ts'
 import { show } from '../../src/text.ts'
 import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 
@@ -114,7 +115,12 @@ export function clientOptions(config: Config): ClientOptions {
 export interface CallConfig {
   readonly config: Config
   readonly factory: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined }
-  readonly call: { readonly retryCount?: number | undefined; readonly timeout?: number | undefined; readonly signal?: AbortSignal | undefined }
+  readonly call: {
+    readonly method: string
+    readonly retryCount?: number | undefined
+    readonly timeout?: number | undefined
+    readonly signal?: AbortSignal | undefined
+  }
 }
 
 /**
@@ -132,9 +138,18 @@ export function callSettings({ config, factory, call }: CallConfig, ownsClient: 
   return {
     ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
     ...((needed > 120_000 || isExplicit) && { deadlineMs: needed }),
-    // viem's `fallback` asks for no retries, so that it can try its next transport at once.
-    ...(factory.retryCount === 0 && { whilePaused: 'fail' }),
+    ...whilePaused(factory.retryCount, call),
   }
+}
+
+/**
+ * viem's `fallback` asks for no retries, so that it can try its next transport at once. viem's
+ * actions that write ask for none, so that nothing runs twice: what is throttled has not run, and
+ * waits.
+ */
+function whilePaused(ofFactory: number | undefined, { method, retryCount }: CallConfig['call']): Pick<CallSettings, 'whilePaused'> {
+  if (ofFactory === 0) return { whilePaused: 'fail' }
+  return retryCount === 0 && !isSafe(method) ? { whilePaused: 'wait' } : {}
 }
 
 /** The longest time that all attempts, and the waits before and between them, can take, in ms. */

@@ -90,7 +90,7 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
     const { client, uid, subscribe } = engine ?? engineOfChain(chain)
     const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
-      const settings = callSettings({ config, factory: { retryCount, timeout }, call: options }, ownsClient)
+      const settings = callSettings({ config, factory: { retryCount, timeout }, call: { ...options, method: args.method } }, ownsClient)
       const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
       try {
         // Only hexline retries.

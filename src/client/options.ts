@@ -94,7 +94,8 @@ export interface CallSettings {
   /**
    * What a call does while an endpoint is paused because it throttles: `wait` (default) for the end
    * of the pause, or `fail` at once with the endpoint's error, for callers that have an
-   * alternative.
+   * alternative. A call with a single attempt that is itself throttled waits only where `wait` is
+   * set.
    */
   readonly whilePaused?: 'wait' | 'fail'
 }

@@ -109,16 +109,27 @@ export interface TransactionParams {
 }
 
 /**
- * Gets a transaction by its hash, or null if the service does not know it. Service specification,
- * operation 2. Throws at once for invalid parameters.
+ * Gets a transaction by its hash, or null if the service does not know it (HTTP 404). Service
+ * specification, operation 2. Throws at once for invalid parameters. A 404 with a page, or with
+ * the message that there is no such path, is a `ServiceError`: the address is wrong.
  */
 export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
   const get = prepare(transactionByHash, records.transaction, service, params, options)
   return get(undefined).catch((error) => {
-    if (error instanceof ServiceError && error.status === 404) return null
+    if (error instanceof ServiceError && error.status === 404 && !isOfAddress(error)) return null
     throw error
   })
 }
+
+/** Does a 404 concern the address, so that nothing is known of the transaction? */
+function isOfAddress({ body, said = '' }: ServiceError): boolean {
+  // Of a service, a message is JSON; text is that of a gateway or of a web framework.
+  return typeof body === 'string' ? body !== '' : NO_PATH.test(said)
+}
+
+/** Common web frameworks and gateways, and the sandbox. */
+const NO_PATH =
+  /\bcannot get\b|\b(?:path|route|url|page|endpoint|resource|api)\b.*\bnot found\b|\bno (?:such |matching )?(?:path|route|page|endpoint|api)\b|\bnot found:? \//i
 
 const transactionByHash: Operation = {
   name: 'getTransaction',

@@ -76,10 +76,14 @@ export interface Settings {
   readonly dispatcher: Dispatcher | undefined
 }
 
+const OPTIONS = ['signal', 'timeoutMs', 'deadlineMs', 'retry', 'arrays', 'maxArrayLength', 'lenient', 'maxResponseBytes', 'headers', 'dispatcher']
+
+/** Options in place of the service, where those of `createClient` would stand. */
+const NOT_HERE = Object.fromEntries(OPTIONS.map((name) => [name, 'options are the third argument']))
+
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: RestOptions): Settings {
-  const known = ['signal', 'timeoutMs', 'deadlineMs', 'retry', 'arrays', 'maxArrayLength', 'lenient', 'maxResponseBytes', 'headers', 'dispatcher']
-  check.onlyKnown('options', options, known)
+  check.onlyKnown('options', options, OPTIONS)
   const { signal, arrays = 'indices', lenient = false, dispatcher } = options
   const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
   check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
@@ -111,7 +115,7 @@ function headersFrom(headers: Readonly<Record<string, string>>): Readonly<Record
 
 /** The base URL of a group. Throws `OptionError`; no message contains the key. */
 export function baseUrlOf(service: Service, group: 'dataUrl' | 'nftUrl' | 'streamsUrl'): URL {
-  check.onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'])
+  check.onlyKnown('service', service, ['dataUrl', 'nftUrl', 'streamsUrl', 'apiKey'], { refused: NOT_HERE })
   const { apiKey } = service
   check.apiKey('service.apiKey', apiKey)
   // A header cannot have control characters, and a key that was read from a file often ends in one.

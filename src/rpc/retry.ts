@@ -49,7 +49,7 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     if (failure === undefined) throw reason
     const { error } = failure
     posts += failure.posts
-    const counts = !isThrottled(error) || task.attempts === 1
+    const counts = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
     if (counts) failed++
     const now = waiting.clock.now()
     const until = Math.max(now, retryAt(error, counts ? failed : 1, now))
@@ -83,9 +83,11 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
  */
 export interface Attempts<T> extends Waiter {
   /**
-   * How often it may fail, the first attempt included. Being throttled counts only where this is 1.
+   * How often it may fail, the first attempt included. Being throttled counts only where this is 1,
+   * unless `waits` is true.
    */
   readonly attempts: number
+  readonly waits?: boolean
   /**
    * May it be tried again after this failure? False where it may have run and must not run twice.
    */
@@ -115,6 +117,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
     signal,
     deadline,
     attempts,
+    waits: whilePaused === 'wait',
     mayRepeat({ error }) {
       if (isThrottled(error) && whilePaused === 'fail') return false
       return mayRepeat(error) === true && (safe || doubts?.isCovered === true || !mayHaveRun(error))

@@ -71,11 +71,23 @@ describe('the meaning of a status', () => {
 
 describe('an unknown transaction', () => {
   it('is null, after one request', async () => {
-    for (const body of [{ message: 'No transaction found' }, '', '<h1>404</h1>']) {
+    for (const body of [{ message: 'No transaction found' }, { message: 'Not Found' }, { error: 'transaction not found' }, {}, '']) {
       const server = await serveRest(always(body, { status: 404 }))
       expect(await getTransaction(server.service, { transaction_hash: HASH })).toBeNull()
       expect(server.requests).toHaveLength(1)
     }
+  })
+
+  it.each([
+    '<html><h1>404 Not Found</h1>nginx</html>',
+    '404 page not found',
+    { message: 'no such path' },
+    { statusCode: 404, message: 'Cannot GET /v3/api/v2.2/transaction/0xab', error: 'Not Found' },
+    { message: 'Route GET:/v3/api not found', error: 'Not Found', statusCode: 404 },
+    { message: 'no Route matched with those values' },
+  ])('is not what a wrong address answers: %j', async (body) => {
+    const server = await serveRest(always(body, { status: 404 }))
+    expect(await errorOf(getTransaction(server.service, { transaction_hash: HASH }))).toMatchObject({ name: 'ServiceError', status: 404, kind: 'not-found' })
   })
 
   it('any other status is an error', async () => {

@@ -2,6 +2,7 @@ import { Contract, JsonRpcProvider } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startLogChain, TRANSFER, tokens } from '../../support/log-chain.ts'
+import { errorOf } from '../../support/server.ts'
 
 const address = tokens[0] as string
 const limit = { most: 1000, says: () => ({ message: 'query exceeds max block range 1000' }) }
@@ -36,6 +37,19 @@ describe('getLogs', () => {
     const chain = await startLogChain({ head: 20_000, logs })
     const found = await providerOn(HexlineProvider, chain.url).getLogs({ fromBlock: 0, toBlock: 'latest', ...any } as never)
     expect(found).toHaveLength(chain.logs(0, 20_000).length)
+  })
+
+  it.each([
+    ['a range that begins beyond the head', { fromBlock: 99_999 }],
+    ['a range that begins with a hash', { fromBlock: `0x${'ab'.repeat(32)}` }],
+    ['a range that ends with a hash', { fromBlock: 0, toBlock: `0x${'ab'.repeat(32)}` }],
+  ])("gives what the node says of %s, as ethers' own", async (_, filter) => {
+    const answer = (method: string) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no such range' } } : undefined)
+    const chain = await startLogChain({ head: 9000, logs, answer })
+    const said = (Provider: new (url: string) => JsonRpcProvider) => errorOf(providerOn(Provider, chain.url).getLogs(filter)) as Promise<{ error?: unknown }>
+    const [ours, theirs] = [await said(HexlineProvider), await said(JsonRpcProvider)]
+    expect(ours).toMatchObject({ code: 'UNKNOWN_ERROR', error: { code: -32602, message: 'no such range' } })
+    expect(ours.error).toEqual(theirs.error)
   })
 
   it('takes a node that is behind when it is asked again for what it is', async () => {

@@ -86,7 +86,8 @@ describe("the client's options", () => {
 })
 
 describe('the settings of a call', () => {
-  const settings = (config: Config, factory = {}, call = {}, ownsClient = true) => callSettings({ config, factory, call }, ownsClient)
+  const settings = (config: Config, factory = {}, call = {}, ownsClient = true) =>
+    callSettings({ config, factory, call: { method: 'eth_getBalance', ...call } }, ownsClient)
 
   it('are empty when nothing is set', () => {
     expect(settings({})).toStrictEqual({})
@@ -112,6 +113,13 @@ describe('the settings of a call', () => {
   it('fail at once on a paused endpoint if the factory asks for no retries, as viem’s fallback does', () => {
     expect(settings({}, { retryCount: 0 })).toEqual({ attempts: 1, whilePaused: 'fail' })
     expect(settings({ retryCount: 0 })).toEqual({ attempts: 1 })
+  })
+
+  it('wait while the node throttles if an action that writes asks for no retries, but not under fallback', () => {
+    const send = { method: 'eth_sendRawTransaction', retryCount: 0 }
+    expect(settings({}, {}, send)).toEqual({ attempts: 1, whilePaused: 'wait' })
+    expect(settings({}, { retryCount: 0 }, send)).toEqual({ attempts: 1, whilePaused: 'fail' })
+    expect(settings({}, {}, { retryCount: 0 })).toEqual({ attempts: 1 })
   })
 
   it('pass the signal on', () => {

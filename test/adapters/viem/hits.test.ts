@@ -183,11 +183,26 @@ describe('a call that must not run twice', () => {
     })
 
     test('fails at once if the node refused it', async () => {
-      for (const answer of [throttled(), refuse(-32000, 'nonce too low')]) {
-        const server = await serve(answer)
-        await errorOf(overHexline(server.url).sendRawTransaction({ serializedTransaction: await sign() }))
-        expect(methodsAt(server)).toEqual(['eth_sendRawTransaction'])
-      }
+      const server = await serve(refuse(-32000, 'nonce too low'))
+      await errorOf(overHexline(server.url).sendRawTransaction({ serializedTransaction: await sign() }))
+      expect(methodsAt(server)).toEqual(['eth_sendRawTransaction'])
+    })
+
+    test('waits while the node throttles, and is sent again, since it has not run', async () => {
+      const serializedTransaction = await sign()
+      const hash = keccak256(serializedTransaction)
+      const accept: Answer = each(({ id }) => ({ id, result: hash }))
+      const server = await serve(throttled({ 'retry-after': '0' }), throttled({ 'retry-after': '0' }), accept)
+      expect(await overHexline(server.url).sendRawTransaction({ serializedTransaction })).toBe(hash)
+      expect(methodsAt(server)).toEqual(Array(3).fill('eth_sendRawTransaction'))
+    })
+
+    test('fails at once under fallback, which tries the next transport', async () => {
+      const server = await serve(throttled())
+      const transport = hexline(server.url)
+      const { request: send } = transport({ retryCount: 0 })
+      await errorOf(send({ method: 'eth_sendRawTransaction', params: [await sign()] } as never, { retryCount: 0 }))
+      expect(methodsAt(server)).toEqual(['eth_sendRawTransaction'])
     })
   })
 })

@@ -326,7 +326,7 @@ describe('timeout', () => {
     [{ timeout: 600_000, deadlineMs: 5000 }, { timeoutMs: 600_000, deadlineMs: 5000 }, undefined],
   ])('%j leaves every attempt its time, and nothing waits forever', (config, ofClient, ofCall) => {
     expect(clientOptions(config)).toMatchObject(ofClient)
-    expect(callSettings({ config, factory: {}, call: {} }, true).deadlineMs).toBe(ofCall)
+    expect(callSettings({ config, factory: {}, call: { method: 'eth_getBalance' } }, true).deadlineMs).toBe(ofCall)
   })
 
   it.each<[string, Answer]>([
