@@ -132,7 +132,11 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
     try {
-      for await (const line of blockLines(client, options)) await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
+      for await (const line of blockLines(client, options)) {
+        meter.writing()
+        await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
+        meter.written()
+      }
       await output.commit()
     } catch (error) {
       // The reader has closed our output, such as `head`.

@@ -122,12 +122,14 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     meter.start()
     try {
       for await (const page of stream.pages()) {
+        meter.writing()
         for (const { value, json } of page.items) {
           lines.add(Number(value.blockNumber))
           written += json.length + 1
           await output.write(output.isTerminal ? [lineForTerminal([json, NEWLINE])] : [json, NEWLINE])
         }
         lines.pageEnds(page.to)
+        meter.written()
       }
       await output.commit()
     } catch (error) {

@@ -74,8 +74,10 @@ export class Meter<P extends MeterProgress = Progress> {
   #saidAt = 0
   #progress: P | undefined
   readonly #trouble: Trouble
-  /** When the last block arrived. */
-  #movedAt = 0
+  /** The output is taking what has arrived: its reader may hold the job up. */
+  #isWriting = false
+  /** Since when the next block is waited for. */
+  #waitingSince = 0
   #explainedAt = Number.NEGATIVE_INFINITY
 
   constructor(
@@ -101,7 +103,8 @@ export class Meter<P extends MeterProgress = Progress> {
   start(): void {
     this.clear()
     this.#progress = undefined
-    this.#startedAt = this.#saidAt = this.#movedAt = performance.now()
+    this.#isWriting = false
+    this.#startedAt = this.#saidAt = this.#waitingSince = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
   }
@@ -116,8 +119,19 @@ export class Meter<P extends MeterProgress = Progress> {
   }
 
   #moved(): void {
-    this.#movedAt = performance.now()
-    this.#trouble.tell(undefined)
+    this.#waitingSince = performance.now()
+    // What was fetched before may arrive while the node is down.
+    if (this.#tally.failure === undefined) this.#trouble.tell(undefined)
+  }
+
+  /** What has arrived is written now: until `written`, the job waits for nothing else. */
+  writing(): void {
+    this.#isWriting = true
+  }
+
+  written(): void {
+    this.#isWriting = false
+    this.#waitingSince = performance.now()
   }
 
   /** Ends what it shows. */
@@ -243,7 +257,7 @@ export class Meter<P extends MeterProgress = Progress> {
 
   /** Nothing arrives, because calls fail. */
   get #isStill(): boolean {
-    return this.#tally.failure !== undefined && performance.now() - this.#movedAt >= STILL
+    return this.#tally.failure !== undefined && !this.#isWriting && performance.now() - this.#waitingSince >= STILL
   }
 
   /** Blocks per second so far. */

@@ -119,6 +119,36 @@ describe('without a terminal', () => {
     expect(taken().split('\n')).toEqual([expect.stringMatching(/^25 % .*15 s left/), expect.stringMatching(/^25 % .*30 s left/), ''])
   })
 
+  it('while the node is down, says neither that it answers again when blocks arrive that were fetched before, nor the reason again', async () => {
+    const { meter, tally, taken } = start()
+    const said = () =>
+      taken()
+        .split('\n')
+        .filter((line) => /no progress|again/.test(line))
+    await failing(tally, new NetworkError('node: no connection'))
+    for (let done = 1; done <= 5; done++) {
+      meter.update(progress(100 * done))
+      vi.advanceTimersByTime(6_000)
+    }
+    expect(said()).toHaveLength(1)
+    await answering(tally)
+    meter.update(progress(600))
+    expect(said()).toEqual(['the node answers again'])
+  })
+
+  it('says nothing while the reader of the output holds the job up', async () => {
+    const { meter, tally, taken } = start()
+    meter.update(progress(1000))
+    meter.writing()
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(20_000)
+    meter.written()
+    vi.advanceTimersByTime(4_500)
+    expect(taken()).not.toContain('no progress')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toContain('no progress, trying again: node: no connection')
+  })
+
   it('hides arguments of the command in what a server says', async () => {
     const { tally, taken } = start({}, {}, {}, ['--header', 'x-key: s3cr3t', 'abcdefghij0123456789'])
     await failing(tally, new NetworkError('node: who is abcdefghij0123456789?'))
@@ -237,6 +267,7 @@ describe('on a terminal', () => {
     const [before = '', after = ''] = taken().split('no progress, trying again: node: no connection; is the node running, and is the URL right?\n')
     expect(before).toMatch(ERASED)
     expect(after).toContain('25 % | 1,000 blocks | 200 blocks/s | 1 call repeated')
+    await answering(tally)
     meter.update(progress(2000))
     expect(taken()).toContain('\x1b8\x1b[1G\x1b[2Kthe node answers again\n')
     vi.advanceTimersByTime(500)

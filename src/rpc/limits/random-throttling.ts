@@ -205,7 +205,9 @@ export class RandomThrottling {
 
   /** Something was answered, of a POST that was sent at this time. */
   #endOutage(sentAt: number, now: number): void {
-    const isOutage = this.#unanswered >= OUTAGE_REFUSALS && now - this.#unansweredSince >= OUTAGE_MS && sentAt >= this.#unansweredSince
+    // One that was on its way when the refusals began does not end them.
+    if (this.#unanswered > 0 && sentAt < this.#unansweredSince) return
+    const isOutage = this.#unanswered >= OUTAGE_REFUSALS && now - this.#unansweredSince >= OUTAGE_MS
     this.#unanswered = 0
     const level = RESTORED * this.#levelBefore
     if (isOutage && level > this.#estimate.level) this.#estimate.restore(level)

@@ -20,6 +20,28 @@ function run(posts: number, isRefused: (perSecond: number, i: number) => boolean
 
 const isTenth = (_: number, i: number) => i % 10 === 9
 
+describe('an outage', () => {
+  /** The rate after a second of refusals; `meanwhile` is called after the first of them. */
+  function after(meanwhile: (rate: RandomThrottling) => void): number {
+    const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0), 200, 0)
+    meanwhile(rate)
+    for (let now = 200; now <= 1400; now += 100) {
+      rate.started(100, 0, now)
+      rate.throttled({ sentAt: now, tookMs: 20, pauseMs: 0, answered: 0, idleMs: 0 }, now + 20)
+    }
+    expect(rate.perSecond).toBeLessThan(60)
+    rate.started(100, 0, 1500)
+    rate.answered(5, 1500, true, 1520)
+    return rate.perSecond
+  }
+
+  test('leaves half of the rate, also where calls that were on their way are answered after the first refusal', () => {
+    const untouched = after(() => {})
+    expect(untouched).toBeGreaterThan(80)
+    expect(after((rate) => rate.answered(5, -30, true, 50))).toBeCloseTo(untouched, 6)
+  })
+})
+
 describe('throttling', () => {
   test('of every tenth POST is found to be random, and the rate grows further', () => {
     const rates = run(1000, isTenth)
