@@ -5,6 +5,7 @@ import { IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
 import { ReceiptsRoot } from '../verify/receipts-root.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
@@ -92,9 +93,7 @@ export class LogStream<T> {
   async *pages(): AsyncGenerator<ReadLogs<T>, void, undefined> {
     const { signal, filter, maxBytes, onProgress } = this.#options
     const client = this.#client
-    const stop = new AbortController()
-    const onAbort = () => stop.abort(signal?.reason)
-    signal?.addEventListener('abort', onAbort)
+    const { stop, release } = stopWith(signal)
     try {
       signal?.throwIfAborted()
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
@@ -183,7 +182,7 @@ export class LogStream<T> {
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
     } finally {
-      signal?.removeEventListener('abort', onAbort)
+      release()
       stop.abort()
     }
   }

@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import { Arrivals, type Arrived, type BlockReader, releaseArrived } from './arrivals.ts'
 import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
@@ -73,9 +74,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const total = Number(to - from) + 1
   const verifying = options.verify === undefined ? undefined : await startVerifying(asked, options.full, options.verify)
   // Aborts the requests in flight when the consumer stops or anything fails.
-  const stop = new AbortController()
-  const onAbort = () => stop.abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort)
+  const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const link = new Link()
   const arrivals = new Arrivals(client, fetcher, reader)
@@ -114,7 +113,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     // Receipts may be requested by the hashes that the node gave for its transactions.
     throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
   } finally {
-    signal?.removeEventListener('abort', onAbort)
+    release()
     // A reason that is given costs less than one that the signal makes.
     stop.abort(ENDED)
     verifying?.end()

@@ -9,6 +9,7 @@ import { AT_ONCE, connectionsOf, type RequestMarks, TALLY, timeoutOf } from '../
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
 import { Tally } from '../rpc/tally.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import { LogsByHash } from './logs-by-hash.ts'
 import { type RangeBlock, RangeLogs } from './range-logs.ts'
 import { workAhead } from './work-ahead.ts'
@@ -89,15 +90,11 @@ async function* withLogsOfRange<I, L>(
 
 /** The same options, with a signal that `end` aborts, too. */
 function endable<O extends SourceOptions>(given: O): { readonly options: O; end(): void } {
-  const { signal } = given
-  const stop = new AbortController()
-  const onAbort = () => stop.abort(signal?.reason)
-  if (signal?.aborted) onAbort()
-  signal?.addEventListener('abort', onAbort)
+  const { stop, release } = stopWith(given.signal)
   return {
     options: { ...given, signal: stop.signal },
     end() {
-      signal?.removeEventListener('abort', onAbort)
+      release()
       stop.abort(ENDED)
     },
   }
