@@ -22,7 +22,7 @@ const isTenth = (_: number, i: number) => i % 10 === 9
 
 describe('an outage', () => {
   /** The rate after a second of refusals; `meanwhile` is called after the first of them. */
-  function after(meanwhile: (rate: RandomThrottling) => void): number {
+  function rateAfter(meanwhile: (rate: RandomThrottling) => void): number {
     const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0), 200, 0)
     meanwhile(rate)
     for (let now = 200; now <= 1400; now += 100) {
@@ -36,9 +36,9 @@ describe('an outage', () => {
   }
 
   test('leaves half of the rate, also where calls that were on their way are answered after the first refusal', () => {
-    const untouched = after(() => {})
+    const untouched = rateAfter(() => {})
     expect(untouched).toBeGreaterThan(80)
-    expect(after((rate) => rate.answered(5, -30, true, 50))).toBeCloseTo(untouched, 6)
+    expect(rateAfter((rate) => rate.answered(5, -30, true, 50))).toBeCloseTo(untouched, 6)
   })
 })
 
