@@ -130,26 +130,33 @@ export interface CallConfig {
 export function callSettings({ config, factory, call }: CallConfig, ownsClient: boolean): CallSettings {
   const retryCount = call.retryCount ?? config.retryCount ?? factory.retryCount
   const timeout = call.timeout ?? factory.timeout ?? config.timeout
-  const attempts = retryCount === undefined ? undefined : checkRetryCount(retryCount) + 1
+  const attempts = attemptsFor(retryCount)
+  const ofTransport = config.retryCount ?? factory.retryCount
+  const waits = mayWait(ofTransport, call)
   const hasDeadline = ownsClient && config.deadlineMs === undefined && timeout !== undefined
-  const needed = hasDeadline ? longestMs(attempts ?? 4, checkMs('timeout', timeout), config.retryDelay) : 0
+  // What waits has the deadline that it would have with the transport's own retries.
+  const forDeadline = waits ? ofTransport : retryCount
+  const needed = hasDeadline ? longestMs(attemptsFor(forDeadline) ?? 4, checkMs('timeout', timeout), config.retryDelay) : 0
   // Given together, they set how long a call may take in all.
-  const isExplicit = hasDeadline && retryCount !== undefined
+  const isExplicit = hasDeadline && forDeadline !== undefined
   return {
     ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
     ...((needed > 120_000 || isExplicit) && { deadlineMs: needed }),
-    ...whilePaused(factory.retryCount, call),
+    // viem's `fallback` asks for no retries, so that it can try its next transport at once.
+    ...(factory.retryCount === 0 ? { whilePaused: 'fail' } : waits && { whilePaused: 'wait' }),
   }
 }
 
+function attemptsFor(retryCount: number | undefined): number | undefined {
+  return retryCount === undefined ? undefined : checkRetryCount(retryCount) + 1
+}
+
 /**
- * viem's `fallback` asks for no retries, so that it can try its next transport at once. viem's
- * actions that write ask for none, so that nothing runs twice: what is throttled has not run, and
- * waits.
+ * viem's actions that write ask for no retries, so that nothing runs twice: what is throttled has
+ * not run, and waits, unless the transport itself has no retries.
  */
-function whilePaused(ofFactory: number | undefined, { method, retryCount }: CallConfig['call']): Pick<CallSettings, 'whilePaused'> {
-  if (ofFactory === 0) return { whilePaused: 'fail' }
-  return retryCount === 0 && !isSafe(method) ? { whilePaused: 'wait' } : {}
+function mayWait(ofTransport: number | undefined, { method, retryCount }: CallConfig['call']): boolean {
+  return retryCount === 0 && ofTransport !== 0 && !isSafe(method)
 }
 
 /** The longest time that all attempts, and the waits before and between them, can take, in ms. */

@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
 import type { HexlineError } from '../errors.ts'
 import type { Layer } from '../rpc/call.ts'
-import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
+import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
@@ -28,7 +28,8 @@ export class Tally {
         // A range that is too large is not repeated, but split.
         if (isFailure(error) && error.kind !== 'range-too-large') {
           isThrottled(error) ? this.throttled++ : this.retries++
-          this.failure = error
+          // Where hexline goes another way, nothing is tried again.
+          if (mayRepeat(error) === true) this.failure = error
         }
         throw error
       },

@@ -1,6 +1,7 @@
 import * as check from '../check.ts'
 import { CodecError, OptionError } from '../errors.ts'
 import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
+import { withTransaction } from '../eth/send-raw-transaction.ts'
 import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
 import { areCallsReported, reportAnswered, reportCall, reportFailed } from '../rpc/call-events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
@@ -126,7 +127,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       try {
         return decodeResult(method, value, params) as never
       } catch (error) {
-        throw scrubError(error, parts.connections, tally)
+        throw await withTransaction(scrubError(error, parts.connections, tally), method, params)
       }
     },
 

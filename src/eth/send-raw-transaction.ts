@@ -1,5 +1,5 @@
-import { HexlineError, MalformedReplyError, RpcError } from '../errors.ts'
-import { type Call, movedReply, type Reply, replyOf, type Send } from '../rpc/call.ts'
+import { CodecError, HexlineError, RpcError } from '../errors.ts'
+import { type Call, type Reply, replyOf, type Send } from '../rpc/call.ts'
 import { isAmbiguous } from '../rpc/failure-kinds.ts'
 import { Pin } from '../rpc/pin.ts'
 import type { Recovery } from '../rpc/recovery.ts'
@@ -33,26 +33,13 @@ const MISSING = 8
  * that it did, and so does finding the hash. "nonce too low" and other refusals prove nothing,
  * since their cause may be the transaction's first copy. They are believed only if each endpoint
  * that may have accepted it has been asked repeatedly and does not have it. Otherwise the ambiguous
- * failure is reported, with the hash. A result that is no hash is such a failure, too. One that is
- * another hash is passed on: a chain may hash otherwise.
+ * failure is reported, with the hash.
  *
  * `eth_sendRawTransactionSync` gives the receipt. So "already known" and a transaction that is
  * found are not its end: it waits for the receipt until its deadline.
  */
 export const sendRecovery: Recovery = {
   covers: (call) => (call.method === 'eth_sendRawTransaction' || isSync(call)) && hashedBytes(call.params[0]) !== undefined,
-
-  check(call, reply) {
-    if (isSync(call)) return reply
-    const result = reply.take()
-    if (isHash(call.as === 'bytes' ? jsonOf(result) : result)) return movedReply(reply, result)
-    const { method, tally } = call
-    const endpoint = tally?.endpoint
-    throw new MalformedReplyError(`${endpoint === undefined ? '' : `${endpoint}: `}${method}: the result is not the hash of a transaction`, {
-      method,
-      endpoint,
-    })
-  },
 
   async find(call, failure, doubts, next) {
     const hash = (await transactionHash(call.params[0])) as Hash
@@ -90,17 +77,13 @@ export function mayBeAccepted(hash: Hash): string {
   return `transaction ${hash} may have been accepted; look it up before you sign another`
 }
 
-function isHash(result: unknown): boolean {
-  return typeof result === 'string' && /^0x[0-9a-f]{64}$/i.test(result)
-}
-
-/** Undefined for what cannot be parsed. */
-function jsonOf(bytes: unknown): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes as Uint8Array).toString())
-  } catch {
-    return undefined
-  }
+/** The error for the result of a call, which tells of the transaction that the call has sent. */
+export async function withTransaction(error: unknown, method: string, params: readonly unknown[]): Promise<unknown> {
+  if (!(error instanceof CodecError) || !/^eth_sendRawTransaction/.test(method)) return error
+  const hash = await transactionHash(params[0])
+  if (hash === undefined) return error
+  error.message = `${mayBeAccepted(hash)}: ${error.message}`
+  return Object.assign(error, { transactionHash: hash })
 }
 
 function isKnown(failure: HexlineError): boolean {

@@ -123,13 +123,13 @@ export function getTransaction(service: Service, params: TransactionParams, opti
 
 /** Does a 404 concern the address, so that nothing is known of the transaction? */
 function isOfAddress({ body, said = '' }: ServiceError): boolean {
-  // Of a service, a message is JSON; text is that of a gateway or of a web framework.
-  return typeof body === 'string' ? body !== '' : NO_PATH.test(said)
+  // A page is that of a gateway or of a web framework.
+  return (typeof body === 'string' && /^\s*</.test(body)) || NO_PATH.test(said)
 }
 
 /** Common web frameworks and gateways, and the sandbox. */
 const NO_PATH =
-  /\bcannot get\b|\b(?:path|route|url|page|endpoint|resource|api)\b.*\bnot found\b|\bno (?:such |matching )?(?:path|route|page|endpoint|api)\b|\bnot found:? \//i
+  /\bcannot get \/|\b(?:path|route|url|page|endpoint|api)\b.*\bnot found\b|\bno (?:such |matching )?(?:path|route|page|endpoint|api)\b|\bnot found:? \//i
 
 const transactionByHash: Operation = {
   name: 'getTransaction',

@@ -13,11 +13,6 @@ export interface Recovery {
    */
   covers(call: Call): boolean
   /**
-   * Given each reply to a covered call. Resolves with it, or with what is left of it once it has
-   * been read; throws an error for one that cannot be right, and leaves open whether the call ran.
-   */
-  check?(call: Call, reply: Reply): Reply
-  /**
    * Asked after each failure, once one of them has left open whether the call ran. Resolves with
    * the call's reply if it turns out that it did.
    */

@@ -1,7 +1,7 @@
 import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiter, Waiting } from '../wait/waiting.ts'
 import type { Call, Layer, Reply, Send } from './call.ts'
-import { CallFailure, errorFor, failureFrom } from './call-failure.ts'
+import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
 import { retryEvents } from './events.ts'
 import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
 import { Doubts, pauses, type Recovery } from './recovery.ts'
@@ -34,27 +34,7 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
     return callAttempts(call, next, call.safe ? undefined : new Doubts(call, next, recovery, pauses(call, backoff, waiting)))
   }
   // A call that does not fail pays for one promise here, and for nothing that waits with it.
-  return (next) => {
-    const checked = recovery === undefined ? next : checking(next, recovery)
-    return (call) => {
-      const send = call.safe ? next : checked
-      return send(call).catch((reason) => repeat(reason, attemptsOf(call, send), retryAt, waiting))
-    }
-  }
-}
-
-/** Replies to calls that `recovery` covers are checked by it. */
-function checking(next: Send, recovery: Recovery): Send {
-  return async (call) => {
-    const reply = await next(call)
-    if (!recovery.covers(call)) return reply
-    try {
-      return recovery.check?.(call, reply) ?? reply
-    } catch (error) {
-      // It was answered.
-      throw error instanceof HexlineError ? new CallFailure(error, 1, error.endpoint) : error
-    }
-  }
+  return (next) => (call) => next(call).catch((reason) => repeat(reason, attemptsOf(call, next), retryAt, waiting))
 }
 
 /**

@@ -71,7 +71,17 @@ describe('the meaning of a status', () => {
 
 describe('an unknown transaction', () => {
   it('is null, after one request', async () => {
-    for (const body of [{ message: 'No transaction found' }, { message: 'Not Found' }, { error: 'transaction not found' }, {}, '']) {
+    for (const body of [
+      { message: 'No transaction found' },
+      { message: 'Not Found' },
+      { error: 'transaction not found' },
+      { message: 'The requested resource was not found' },
+      { message: 'Cannot get transaction 0xab: not found' },
+      '"Transaction not found"',
+      'Transaction not found',
+      {},
+      '',
+    ]) {
       const server = await serveRest(always(body, { status: 404 }))
       expect(await getTransaction(server.service, { transaction_hash: HASH })).toBeNull()
       expect(server.requests).toHaveLength(1)

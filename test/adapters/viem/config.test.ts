@@ -120,6 +120,9 @@ describe('the settings of a call', () => {
     expect(settings({}, {}, send)).toEqual({ attempts: 1, whilePaused: 'wait' })
     expect(settings({}, { retryCount: 0 }, send)).toEqual({ attempts: 1, whilePaused: 'fail' })
     expect(settings({}, {}, { retryCount: 0 })).toEqual({ attempts: 1 })
+    expect(settings({ retryCount: 0 }, {}, send)).toEqual({ attempts: 1 })
+    expect(settings({ timeout: 1_000 }, {}, send)).toEqual({ attempts: 1, timeoutMs: 1_000, whilePaused: 'wait' })
+    expect(settings({ timeout: 1_000, retryCount: 1 }, {}, send)).toMatchObject({ attempts: 1, deadlineMs: 2 * 1_000 + 150 + 300, whilePaused: 'wait' })
   })
 
   it('pass the signal on', () => {
