@@ -149,6 +149,13 @@ describe('without a terminal', () => {
     expect(taken()).toContain('no progress, trying again: node: no connection')
   })
 
+  it('names no failure that is not repeated: hexline goes another way', async () => {
+    const { tally, taken } = start()
+    await failing(tally, new RpcError({ code: -32601, message: 'no such method' }, { kind: 'unsupported' }))
+    vi.advanceTimersByTime(10_000)
+    expect(taken()).not.toContain('no progress')
+  })
+
   it('hides arguments of the command in what a server says', async () => {
     const { tally, taken } = start({}, {}, {}, ['--header', 'x-key: s3cr3t', 'abcdefghij0123456789'])
     await failing(tally, new NetworkError('node: who is abcdefghij0123456789?'))
