@@ -54,7 +54,7 @@ interface MeterProgress extends Progress {
 const TICK = 500
 /** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** After so long without progress, in ms, it says why. */
+/** How long nothing may arrive before it says why, in ms. */
 const STILL = 5000
 
 /**
