@@ -62,8 +62,8 @@ const MS_UNTIL_ANSWER = 100
 
 /**
  * Refusals in a row, without an answer between them, for this many ms are taken for an outage:
- * nothing was answered at any rate. The next answer restores this part of the level before it, if
- * that many calls had been answered at that level.
+ * nothing was answered at any rate. The next answer restores this part of the level before it: the
+ * last one at which that many calls had been answered.
  */
 const OUTAGE_REFUSALS = 2
 const OUTAGE_AFTER_CALLS = 20
@@ -123,15 +123,13 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
-  /** Calls answered since the refusals before. */
-  #answeredCalls = 0
-  /**
-   * Refusals since the last answer; when the first of them came, and the level before it, 0 where
-   * too few calls had been answered to know it.
-   */
+  /** Refusals since the last answer, and when the first of them came. */
   #unanswered = 1
   #unansweredSince: number
+  /** The last level that enough calls were answered at, until a first refusal; 0 once restored. */
   #levelBefore: number
+  /** Calls answered since that level. */
+  #answeredCalls = 0
   /**
    * When the first answer came after the last cut, and when the last POST started that was far
    * below the level.
@@ -193,8 +191,10 @@ export class RandomThrottling {
     if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
     if (this.#unanswered++ === 0) {
       this.#unansweredSince = now
-      this.#levelBefore = this.#answeredCalls < OUTAGE_AFTER_CALLS ? 0 : this.#estimate.level
-      this.#answeredCalls = 0
+      if (this.#answeredCalls >= OUTAGE_AFTER_CALLS) {
+        this.#levelBefore = this.#estimate.level
+        this.#answeredCalls = 0
+      }
     }
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, true, now)
@@ -210,7 +210,10 @@ export class RandomThrottling {
     const isOutage = this.#unanswered >= OUTAGE_REFUSALS && now - this.#unansweredSince >= OUTAGE_MS
     this.#unanswered = 0
     const level = RESTORED * this.#levelBefore
-    if (isOutage && level > this.#estimate.level) this.#estimate.restore(level)
+    if (!isOutage || level <= this.#estimate.level) return
+    this.#estimate.restore(level)
+    this.#levelBefore = 0
+    this.#answeredCalls = 0
   }
 
   get #part(): number {

@@ -40,6 +40,17 @@ describe('an outage', () => {
     expect(untouched).toBeGreaterThan(80)
     expect(rateAfter((rate) => rate.answered(5, -30, true, 50))).toBeCloseTo(untouched, 6)
   })
+
+  test('leaves half of the rate, also where an ordinary refusal came just before it', () => {
+    const rate = rateAfter((rate) => {
+      rate.started(50, 0, 50)
+      rate.answered(30, 50, true, 70)
+      rate.throttled({ sentAt: 80, tookMs: 20, pauseMs: 0, answered: 190, idleMs: 0 }, 100)
+      rate.started(50, 0, 120)
+      rate.answered(5, 120, true, 140)
+    })
+    expect(rate).toBeGreaterThan(75)
+  })
 })
 
 describe('throttling', () => {
