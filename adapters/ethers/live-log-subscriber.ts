@@ -60,7 +60,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const hasEnded = () => !this.isRunning || round !== this.round
     // Before the logs: a block that is replaced from here on is noticed at the next one.
     const header = await this.#headerOf(block)
-    if (header === undefined || hasEnded()) return
+    if (hasEnded()) return
+    // Announced by one endpoint, and not there yet at another.
+    if (header === undefined) return this.repeatLater(block)
     this.#from ??= block
     const { last } = this.#blocks
     const isNext = last?.number === block - 1 && last.hash === header.parentHash

@@ -12,6 +12,7 @@ export abstract class OnBlockSubscriber<First = never> implements Subscriber {
   protected isRunning = false
   /** Incremented whenever everything is dropped. */
   protected round = 0
+  #repetition = 0
   /** Polls now, or once the current poll has ended. */
   protected readonly pollAt = oneAtATime((block: number | First) => this.#poll(block))
   readonly #onBlock = (block: number) => this.pollAt(block)
@@ -39,6 +40,7 @@ export abstract class OnBlockSubscriber<First = never> implements Subscriber {
 
   pause(dropWhilePaused?: boolean): void {
     this.isRunning = false
+    this.provider._clearTimeout(this.#repetition)
     if (!dropWhilePaused) return
     this.round++
     this.drop()
@@ -52,10 +54,18 @@ export abstract class OnBlockSubscriber<First = never> implements Subscriber {
 
   async #poll(block: number | First): Promise<void> {
     if (!this.isRunning) return
+    this.provider._clearTimeout(this.#repetition)
     try {
       await this.poll(block)
     } catch (error) {
       if (!this.provider.destroyed) void this.provider.emit('error', error)
     }
+  }
+
+  /** Polls again after the polling interval, unless a new block comes first. */
+  protected repeatLater(block: number | First): void {
+    if (!this.isRunning) return
+    this.provider._clearTimeout(this.#repetition)
+    this.#repetition = this.provider._setTimeout(() => this.pollAt(block), this.provider.pollingInterval)
   }
 }

@@ -15,7 +15,7 @@ export interface Holder {
 }
 
 export async function thisProcess(): Promise<Holder> {
-  return { pid: process.pid, host: hostname(), namespace: await ownNamespace(), start: await startOf(process.pid), id: randomUUID() }
+  return { pid: process.pid, host: hostname(), namespace: await ownNamespace(), start: (await statOf(process.pid)).start, id: randomUUID() }
 }
 
 /** Whether its process number is one of this system, so that it can be found out if it runs. */
@@ -42,22 +42,31 @@ export async function isAlive(holder: Holder): Promise<boolean> {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
-  const now = await startOf(pid)
+  const { start: now, state } = await statOf(pid)
+  // One that was killed stays in the table of processes until its parent asks how it ended.
+  if (state === 'Z' || state === 'X') return false
   return now === null || start === null || now === start
 }
 
-/**
- * When a process started: the boot and the clock ticks since then, which no change of the clock
- * affects. Null where the system does not say.
- */
-async function startOf(pid: number): Promise<string | null> {
+/** What the system says of a process; null where it does not say. */
+interface Stat {
+  /**
+   * When it started: the boot and the clock ticks since then, which no change of the clock affects.
+   */
+  readonly start: string | null
+  /** A letter, as in `ps`. */
+  readonly state: string | null
+}
+
+async function statOf(pid: number): Promise<Stat> {
   try {
     const [boot, stat] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readFile(`/proc/${pid}/stat`, 'utf8')])
     // The name of the program, in brackets, may contain spaces.
-    const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-    return ticks === undefined ? null : `${boot.trim()} ${ticks}`
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [state = null, ticks] = [fields[0], fields[19]]
+    return { start: ticks === undefined ? null : `${boot.trim()} ${ticks}`, state }
   } catch {
-    return null
+    return { start: null, state: null }
   }
 }
 

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
-import { describe, expect, it } from 'vitest'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { holderOf, isAlive, isHere, processOf, thisProcess } from '../../src/dataset/holder.ts'
 
 describe('a process that holds a folder', () => {
@@ -8,6 +10,16 @@ describe('a process that holds a folder', () => {
     expect(await isAlive(mine)).toBe(true)
     expect(holderOf(JSON.stringify(mine))).toEqual(mine)
     expect(await processOf(mine, '/data/lock')).toBe(`process ${process.pid}`)
+  })
+
+  it('is dead where it was killed, also before its parent asks how it ended', async () => {
+    // The parent of the inner process is `sleep`, which never asks.
+    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void parent.kill('SIGKILL'))
+    const pid = Number(await text(parent.stdout.take(1)))
+    const zombie = { ...(await thisProcess()), pid, start: null }
+    await expect.poll(() => isAlive(zombie)).toBe(false)
+    expect(() => process.kill(pid, 0)).not.toThrow()
   })
 
   it('is dead if another process has its number by now', async () => {

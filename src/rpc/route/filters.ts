@@ -6,12 +6,20 @@ const MOST = 10_000
 /** Ids made here begin beyond what a node that counts up will reach. */
 const FIRST_OWN = 2n ** 80n
 
+/** A filter, its endpoint, and its id there. */
+interface Filter<Endpoint> {
+  readonly endpoint: Endpoint
+  readonly id: unknown
+  /** Since when its endpoint has been out of use, as far as calls for the filter have shown. */
+  outSince: number | undefined
+}
+
 /**
  * Which endpoint made a filter. Two endpoints may give the same id: the caller gets another one for
  * the second filter.
  */
 export class Filters<Endpoint> {
-  readonly #filters = new Map<string, { readonly endpoint: Endpoint; readonly id: unknown }>()
+  readonly #filters = new Map<string, Filter<Endpoint>>()
   #nextOwn = FIRST_OWN
 
   /** The id for the caller. */
@@ -20,13 +28,13 @@ export class Filters<Endpoint> {
     const known = this.#filters.get(id)
     const given = known === undefined || known.endpoint === endpoint ? id : `0x${(this.#nextOwn++).toString(16)}`
     this.#filters.delete(given)
-    this.#filters.set(given, { endpoint, id })
+    this.#filters.set(given, { endpoint, id, outSince: undefined })
     if (this.#filters.size > MOST) this.#filters.delete(this.#filters.keys().next().value as string)
     return given
   }
 
-  /** The filter's endpoint, and its id there; undefined for one that was not made here. */
-  find(given: unknown): { readonly endpoint: Endpoint; readonly id: unknown } | undefined {
+  /** Undefined for a filter that was not made here. */
+  find(given: unknown): Filter<Endpoint> | undefined {
     return this.#filters.get(given as string)
   }
 

@@ -48,6 +48,8 @@ export function route(options: RouteOptions): Send {
 
 /** Rebalancing interval, in ms, while calls are waiting. */
 const REBALANCE_MS = 250
+/** A filter is gone when its endpoint has been out of use for this long, in ms. */
+const FILTER_LOST_MS = 30_000
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
 
@@ -184,7 +186,10 @@ class Router {
     return new CallFailure(copyError(wrong as HexlineError, call.method), 0, name)
   }
 
-  /** A filter is known to the endpoint that made it, and to no other. */
+  /**
+   * A filter is known to the endpoint that made it, and to no other. Where that stays out of use,
+   * the filter is gone, as if the node had dropped it: callers make another one then.
+   */
   async #sendToFilter(call: Call, trait: Trait): Promise<Reply> {
     if (trait.filter === 'makes') {
       let maker = this.#endpoints[0] as Endpoint
@@ -197,7 +202,15 @@ class Router {
     }
     const known = this.#filters.find(call.params[0])
     if (known === undefined) return this.#send(call, trait)
-    const reply = await known.endpoint.ask({ ...call, params: [known.id, ...call.params.slice(1)], isBound: true }, trait)
+    const { endpoint, id } = known
+    const now = this.#now()
+    known.outSince = endpoint.health.isOut ? (known.outSince ?? now) : undefined
+    if (known.outSince !== undefined && now - known.outSince >= FILTER_LOST_MS && this.#endpoints.some(({ health, wrong }) => !health.isOut && !wrong)) {
+      this.#filters.drop(call.params[0])
+      const message = 'filter not found: the endpoint that made it is out of use'
+      throw new CallFailure(new RpcError({ code: -32000, message }, { method: call.method, endpoint: endpoint.name }), 0, endpoint.name)
+    }
+    const reply = await endpoint.ask({ ...call, params: [id, ...call.params.slice(1)], isBound: true }, trait)
     if (trait.filter === 'ends') this.#filters.drop(call.params[0])
     return reply
   }

@@ -65,6 +65,18 @@ describe('logs of new blocks', () => {
     expect(seen).toHaveLength(5)
   })
 
+  it('come without another block where theirs is announced before it is there', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    const { length } = chain.calls
+    chain.answers.set('eth_getBlockByNumber', () => null)
+    await announce()
+    await expect.poll(() => chain.calls.length).toBeGreaterThan(length + 4)
+    expect(seen).toEqual([])
+    chain.answers.delete('eth_getBlockByNumber')
+    await expect.poll(() => seen).toEqual(logsFrom(chain, 6))
+  })
+
   it('take two calls a block', async () => {
     const { chain, asked, announce } = await setUp()
     chain.mine()

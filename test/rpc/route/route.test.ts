@@ -752,6 +752,49 @@ describe('a filter', () => {
     expect(calls(b).filter((method) => /Filter/.test(method))).toEqual([])
   })
 
+  test('counts as dropped by the node once its endpoint has been out of use for half a minute', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    const poll = () => errorOf(client.request({ method: 'eth_getFilterChanges', params: [id] }))
+    await a.close()
+    const names: string[] = []
+    const from = clock.now()
+    while (clock.now() - from < 60_000 && names.at(-1) !== 'RpcError') {
+      names.push((await poll()).name)
+      await sleep(1000)
+    }
+    expect(new Set(names)).toEqual(new Set(['NetworkError', 'RpcError']))
+    expect(clock.now() - from).toBeGreaterThan(30_000)
+    expect(clock.now() - from).toBeLessThan(40_000)
+    // Whoever makes another one gets it where calls go now.
+    expect(await client.request({ method: 'eth_newBlockFilter' })).toBe('0x1')
+    expect(calls(b)).toContain('eth_newBlockFilter')
+  })
+
+  test('lasts where its endpoint is back in time, and where there is no other one', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    const poll = () => client.request({ method: 'eth_getFilterChanges', params: [id] })
+    a.script(always('', { status: 503 }))
+    const from = clock.now()
+    while (clock.now() - from < 20_000) {
+      await errorOf(poll())
+      await sleep(1000)
+    }
+    a.script(filters('a'))
+    b.script(always('', { status: 503 }))
+    await expect.poll(async () => await poll().catch(() => sleep(1000))).toBe('a 0x1')
+    a.script(always('', { status: 503 }))
+    await errorOf(read(client, 1))
+    const again = clock.now()
+    while (clock.now() - again < 60_000) {
+      expect((await errorOf(poll())).name).not.toBe('RpcError')
+      await sleep(1000)
+    }
+  })
+
   test('of an endpoint that is gone is lost: no other one is asked for it', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
