@@ -147,7 +147,7 @@ export function httpUrl(name: string, value: unknown, example?: string): URL {
 export function nodeUrl(name: string, value: unknown, example?: string): URL {
   const url = parsedUrl(name, value, NODE_URL, example)
   if (isHttp(url) || isWebSocket(url)) return url
-  throw new OptionError(name, expectedUrl(NODE_URL, example), 'a URL without https:// or wss://')
+  throw new OptionError(name, expectedUrl(NODE_URL, example), 'a URL without http://, https://, ws:// or wss://')
 }
 
 const NODE_URL = 'an http, https, ws or wss URL'

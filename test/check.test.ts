@@ -88,7 +88,10 @@ test.each<[() => unknown, string]>([
   [() => check.httpUrl('a', 'rpc.example.com/KEY'), 'a: expected an http or https URL, received an invalid URL'],
   [() => check.httpUrl('a', 'localhost:8545/KEY'), 'a: expected an http or https URL, received a URL without http:// or https://'],
   [() => check.httpUrl('a', 'wss://rpc.example.com/KEY'), 'a: expected an http or https URL, received a WebSocket URL'],
-  [() => check.nodeUrl('a', 'ftp://rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received a URL without https:// or wss://'],
+  [
+    () => check.nodeUrl('a', 'ftp://rpc.example.com/KEY'),
+    'a: expected an http, https, ws or wss URL, received a URL without http://, https://, ws:// or wss://',
+  ],
   [() => check.nodeUrl('a', 'rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received an invalid URL'],
 ])('%s is refused', (run, message) => {
   expect(refusal(run)).toBe(message)

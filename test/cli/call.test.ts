@@ -165,7 +165,7 @@ describe('the node', () => {
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
     [
       ['--rpc', 'ftp://127.0.0.1:1'],
-      '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://',
+      '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without http://, https://, ws:// or wss://',
     ],
   ])('%j is refused', async (args, message) => {
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', ...args])

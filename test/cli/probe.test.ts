@@ -94,7 +94,10 @@ describe('hexline probe', () => {
   })
 
   it.each<[string[], string]>([
-    [['ftp://host/SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://'],
+    [
+      ['ftp://host/SECRET'],
+      '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without http://, https://, ws:// or wss://',
+    ],
     [['SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected either --rpc or a URL as an argument, received both'],
     [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected either --chain or --rpc, received both'],

@@ -129,7 +129,7 @@ describe('createClient checks', () => {
     ['rpc.example.com', 'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [
       'ftp://rpc.example.com',
-      'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without https:// or wss://',
+      'endpoint: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without http://, https://, ws:// or wss://',
     ],
     [undefined, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received undefined'],
     [7, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received 7'],
@@ -146,7 +146,7 @@ describe('createClient checks', () => {
     ],
     [
       { baseUrl: 'ftp://rpc.example.com', chain: 'eth', apiKey: 'KEY' },
-      'baseUrl: expected an http, https, ws or wss URL, such as https://rpc.example.com, received a URL without https:// or wss://',
+      'baseUrl: expected an http, https, ws or wss URL, such as https://rpc.example.com, received a URL without http://, https://, ws:// or wss://',
     ],
     [
       { baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: 'KEY', key: 1 },
