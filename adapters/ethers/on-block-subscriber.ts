@@ -12,6 +12,7 @@ export abstract class OnBlockSubscriber<First = never> implements Subscriber {
   protected isRunning = false
   /** Incremented whenever everything is dropped. */
   protected round = 0
+  /** The timer of `repeatLater`. */
   #repetition = 0
   /** Polls now, or once the current poll has ended. */
   protected readonly pollAt = oneAtATime((block: number | First) => this.#poll(block))

@@ -206,7 +206,7 @@ class Router {
     const now = this.#now()
     known.outSince = endpoint.health.isOut ? (known.outSince ?? now) : undefined
     if (known.outSince !== undefined && now - known.outSince >= FILTER_LOST_MS && this.#endpoints.some(({ health, wrong }) => !health.isOut && !wrong)) {
-      this.#filters.drop(call.params[0])
+      // It stays known, so that its id is never that of another endpoint's filter.
       const message = 'filter not found: the endpoint that made it is out of use'
       throw new CallFailure(new RpcError({ code: -32000, message }, { method: call.method, endpoint: endpoint.name }), 0, endpoint.name)
     }

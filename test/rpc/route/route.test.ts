@@ -767,9 +767,11 @@ describe('a filter', () => {
     expect(new Set(names)).toEqual(new Set(['NetworkError', 'RpcError']))
     expect(clock.now() - from).toBeGreaterThan(30_000)
     expect(clock.now() - from).toBeLessThan(40_000)
-    // Whoever makes another one gets it where calls go now.
-    expect(await client.request({ method: 'eth_newBlockFilter' })).toBe('0x1')
-    expect(calls(b)).toContain('eth_newBlockFilter')
+    // A new one is made at the other endpoint, which gives it the same id.
+    const other = await client.request({ method: 'eth_newBlockFilter' })
+    expect(await client.request({ method: 'eth_getFilterChanges', params: [other] })).toBe('b 0x1')
+    expect(await errorOf(client.request({ method: 'eth_uninstallFilter', params: [id] }))).toMatchObject({ name: 'RpcError' })
+    expect(calls(b)).not.toContain('eth_uninstallFilter')
   })
 
   test('lasts where its endpoint is back in time, and where there is no other one', async () => {
