@@ -11,11 +11,19 @@ const SLOWER = 1 / 2
  */
 const REFUSALS = 1.8
 /**
+ * Or with this many cuts below the level in a row, with answers between them. A limit that falls to
+ * a quarter takes four. They count only where fewer than so many POSTs were sent far below the
+ * level after the cut before, as where replies take long: the rate has grown by the first answer.
+ */
+const FALLS = 5
+const FEW = 5
+/**
  * A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs
  * this many ms.
  */
 const REFUSALS_IN_TRIAL = 3
 const LEAST_POSTS = 24
+const POSTS_AFTER_FALLS = 36
 const MOST_POSTS = 100
 const ENOUGH_POSTS = 12
 const LONGEST_MS = 2500
@@ -88,9 +96,10 @@ const WATCHING: State = { is: 'watching' }
  * throttling by the rate. Without it, random throttling of more than 1 % of POSTs would lower the
  * rate without end. It wraps a `RateEstimate`, which works alone.
  *
- * A limit refuses nothing right after a cut, far below the level. When it does, twice, the rate is
- * halved for a trial: a limit then stops refusing, and chance does not. A refusal in the trial
- * means that throttling is random, and
+ * A limit refuses nothing right after a cut, far below the level. When it does, twice, or when the
+ * rate is cut five times below its level without getting back there, it is halved for a trial: a
+ * limit then stops refusing, and chance does not. A refusal in the trial means that throttling is
+ * random, and
  *
  *     p = POSTs refused / POSTs,  in trials and far below the level, the newest counting most
  *
@@ -123,6 +132,9 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
+  /** POSTs since the last cut that were sent far below the level, and cuts in a row with few. */
+  #farBelow = 0
+  #falls = 0
   /** Refusals since the last answer, and when the first of them came. */
   #unanswered = 1
   #unansweredSince: number
@@ -224,7 +236,11 @@ export class RandomThrottling {
     this.#best = this.#estimate.isBeyondLevel || this.#isRandom ? 0 : Math.max(this.#best, this.#estimate.level)
     const verdict = this.#estimate.throttled(throttling, this.#part, now)
     this.#isCut = true
+    const isUnwatched = this.#farBelow < FEW && this.#answeredAt !== Number.POSITIVE_INFINITY
+    this.#falls = verdict === 'below-level' && isUnwatched && !this.#isRandom ? this.#falls + 1 : 0
+    this.#farBelow = 0
     this.#startOver()
+    if (this.#falls === FALLS) this.#beginTrial(POSTS_AFTER_FALLS, now)
     return verdict
   }
 
@@ -253,10 +269,16 @@ export class RandomThrottling {
   }
 
   #addFarBelow(isRefused: boolean, now: number): void {
+    this.#farBelow++
     this.#count(1, Number(isRefused))
     if (this.#isRandom || !isRefused || this.#refused < REFUSALS) return
+    this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, (REFUSALS_IN_TRIAL * this.#posts) / this.#refused)), now)
+  }
+
+  #beginTrial(length: number, now: number): void {
+    this.#falls = 0
     this.#slowFrom = now
-    this.#try(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, (REFUSALS_IN_TRIAL * this.#posts) / this.#refused)), now)
+    this.#try(length, now)
   }
 
   #try(length: number, now: number): void {

@@ -42,8 +42,12 @@ const FIRST_SCALE_PER_REPLY = 3
  */
 const STEADY = 0.06
 const LEAST_PART = 0.25
-/** The same while POSTs are throttled at random: a look is noticed late, so it must not go far. */
+/**
+ * The same while POSTs are throttled at random, and of the scale that follows from the time of a
+ * reply: a look is noticed late, so it must not go far.
+ */
 const LEAST_PART_AT_RANDOM = 0.5
+const LEAST_PART_PER_REPLY = 0.5
 /** Weight of the newest change in that mean. */
 const NEWEST = 0.5
 /**
@@ -117,7 +121,7 @@ export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
  * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The
  * second is quick, for a limit that falls. The scale is 4.5 s while the level is steady. Where it
  * changes from cut to cut by more than 6 % in the mean, the limit drifts, and the scale shrinks in
- * proportion.
+ * proportion, to a quarter at least, and to 7.5 times the time of a reply.
  */
 export class RateEstimate {
   #level: number
@@ -192,7 +196,8 @@ export class RateEstimate {
     const change = this.#isGuess ? STEADY / LEAST_PART : Math.abs(Math.log(level / this.#level))
     this.#change += NEWEST * (change - this.#change)
     const part = Math.min(1, Math.max(atRandom > 0 ? LEAST_PART_AT_RANDOM : LEAST_PART, STEADY / this.#change))
-    const scaleMs = Math.max(part * SCALE, part * SCALE_PER_REPLY * tookMs, SCALE_PER_PAUSE * pauseMs, (CALLS_PER_LOOK / level) * 1000)
+    const perReply = Math.max(part, LEAST_PART_PER_REPLY) * SCALE_PER_REPLY
+    const scaleMs = Math.max(part * SCALE, perReply * tookMs, SCALE_PER_PAUSE * pauseMs, (CALLS_PER_LOOK / level) * 1000)
     this.#scaleMs = Math.min(LONGEST_SCALE, scaleMs)
     const sure = isBeyondLevel ? Math.max(LEAST_START, 1 - OFF_BY / Math.max(1, this.#answered)) : 1
     this.#start = Math.min(pauseMs <= MOST_SAVED_MS ? START : START_AFTER_PAUSE, sure)

@@ -170,6 +170,28 @@ describe('a learnt rate', () => {
     }
   })
 
+  // Means, since chance decides how soon it is told from a limit. They were 20 and 8 % where only
+  // refusals right after a cut began a trial.
+  test.each([
+    [200, 0.3],
+    [2000, 0.5],
+  ])('is not lost where a tenth of POSTs is throttled at random and replies take 400 ms: %i a second', (limit, least) => {
+    const used = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => {
+      const world = { burst: limit / 10, byChance: 0.1, refuses: 'posts', latencyMs: 400, untilMs: 60_000, seed } as const
+      return simulate({ limitAt: () => limit, ...world }).between(10, 60).used / (0.9 * limit)
+    })
+    expect(used.reduce((sum, part) => sum + part, 0) / used.length).toBeGreaterThan(least)
+  })
+
+  test('does not swing where replies take 400 ms', () => {
+    for (const seed of SEEDS) {
+      const seen = simulate({ limitAt: () => 200, burst: 20, refuses: 'posts', latencyMs: 400, untilMs: 60_000, seed })
+      const { used, refused } = seen.between(10, 60)
+      expect(used / 200, `seed ${seed}`).toBeGreaterThan(0.88)
+      expect(refused, `seed ${seed}`).toBeLessThan(0.035)
+    }
+  })
+
   test('is forgotten after a long time without holding calls back', () => {
     const rate = new LearntRate({ perSecond: 40, saved: 0, answered: 0 }, { tookMs: 50, pauseMs: 0 }, 0)
     expect(rate.isForgotten(200_000)).toBe(false)

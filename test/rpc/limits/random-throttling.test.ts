@@ -64,6 +64,22 @@ describe('throttling', () => {
     expect(rates.some((rate, i) => i > 0 && rate < 0.51 * (rates[i - 1] as number))).toBe(true)
   })
 
+  test('begins a trial where it is cut five times below its level, and never gets back there', () => {
+    const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 400, pauseMs: 0 }, 0), 0, 0)
+    const verdicts: string[] = []
+    const rates = [rate.perSecond]
+    for (let now = 500; now <= 7 * 500; now += 500) {
+      rate.started(500, 0, now - 480)
+      rate.answered(5, now - 490, true, now - 90)
+      verdicts.push(rate.throttled({ sentAt: now - 410, tookMs: 400, pauseMs: 0, answered: 0.9 * rate.perSecond, idleMs: 20 }, now - 10))
+      rates.push(rate.perSecond)
+    }
+    expect(verdicts).toEqual(['too-fast', 'below-level', 'below-level', 'below-level', 'below-level', 'below-level', 'random'])
+    const parts = rates.slice(1).map((each, i) => each / (rates[i] as number))
+    expect(Math.min(...parts.slice(0, 5))).toBeGreaterThan(0.6)
+    expect(parts[5]).toBeLessThan(0.5)
+  })
+
   test('by a limit is never found to be random', () => {
     const rates = run(2000, (perSecond) => perSecond > 150)
     expect(Math.max(...rates.slice(500))).toBeLessThan(200)
