@@ -138,19 +138,20 @@ export function apiKey(name: string, value: unknown): string {
 
 /** An http or https URL, parsed. Its text may hold a key, and is in no message. */
 export function httpUrl(name: string, value: unknown, example?: string): URL {
-  const url = parsedUrl(name, value, 'an http or https URL', example)
+  const url = parsedUrl(name, value, HTTP, example)
   if (isHttp(url)) return url
-  throw new OptionError(name, expectedUrl('an http or https URL', example), isWebSocket(url) ? 'a WebSocket URL' : 'a URL without http:// or https://')
+  throw new OptionError(name, expectedUrl(HTTP.what, example), isWebSocket(url) ? 'a WebSocket URL' : HTTP.without)
 }
 
 /** The URL of a node: http, https, ws or wss, parsed. */
 export function nodeUrl(name: string, value: unknown, example?: string): URL {
-  const url = parsedUrl(name, value, NODE_URL, example)
+  const url = parsedUrl(name, value, NODE, example)
   if (isHttp(url) || isWebSocket(url)) return url
-  throw new OptionError(name, expectedUrl(NODE_URL, example), 'a URL without http://, https://, ws:// or wss://')
+  throw new OptionError(name, expectedUrl(NODE.what, example), NODE.without)
 }
 
-const NODE_URL = 'an http, https, ws or wss URL'
+const HTTP = { what: 'an http or https URL', without: 'a URL without http:// or https://' }
+const NODE = { what: 'an http, https, ws or wss URL', without: 'a URL without http://, https://, ws:// or wss://' }
 
 /** Whether a URL is that of a WebSocket. */
 export function isWebSocket({ protocol }: URL): boolean {
@@ -165,14 +166,14 @@ function expectedUrl(what: string, example: string | undefined): string {
   return example === undefined ? what : `${what}, such as ${example}`
 }
 
-function parsedUrl(name: string, value: unknown, what: string, example: string | undefined): URL {
+function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE, example: string | undefined): URL {
   const expected = expectedUrl(what, example)
   if (typeof value !== 'string' || value === '') throw new OptionError(name, expected, value === '' ? 'an empty string' : show(value))
   try {
     return new URL(value)
   } catch {
-    // The error of URL holds the text.
-    throw new OptionError(name, expected, 'an invalid URL')
+    // The error of URL holds the text. `localhost:8545` is one, with a scheme of its own.
+    throw new OptionError(name, expected, /^[\w.-]+:\d/.test(value) ? without : 'an invalid URL')
   }
 }
 

@@ -92,6 +92,7 @@ test.each<[() => unknown, string]>([
     () => check.nodeUrl('a', 'ftp://rpc.example.com/KEY'),
     'a: expected an http, https, ws or wss URL, received a URL without http://, https://, ws:// or wss://',
   ],
+  [() => check.nodeUrl('a', '127.0.0.1:8545'), 'a: expected an http, https, ws or wss URL, received a URL without http://, https://, ws:// or wss://'],
   [() => check.nodeUrl('a', 'rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received an invalid URL'],
 ])('%s is refused', (run, message) => {
   expect(refusal(run)).toBe(message)

@@ -3,6 +3,7 @@ import type { Client, Request } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
 import { connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
+import { OptionError } from '../errors.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
 import { Tally } from '../rpc/tally.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, timesFrom } from './node.ts'
@@ -11,11 +12,12 @@ import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
 import { printJson, printText } from './output/print.ts'
 import { forPerson } from './output/show.ts'
-import { methodFrom, paramFrom, wireFrom } from './params.ts'
+import { methodFrom, paramFrom, paramsFrom, wireFrom } from './params.ts'
 
 interface Flags extends NodeFlags {
   readonly json?: boolean
   readonly raw?: boolean
+  readonly params?: string
 }
 
 /** `hexline call`: one call of any method. */
@@ -25,10 +27,11 @@ export function callCommand(io: Io): Command {
       .description('Makes one call. Results of the methods that hexline knows are decoded; any other method is sent unchanged.')
       .summary('one call of any method')
       .argument('<method>', 'such as eth_getBalance')
-      .argument('[params...]', 'decimal, hex, a tag, or JSON'),
+      .argument('[params...]', 'each decimal (sent as a hex quantity), hex, a tag, or JSON'),
   )
     .option('--json', 'print JSON, with amounts as decimal strings')
     .option('--raw', "print the node's own JSON")
+    .option('--params <json>', 'all parameters as one JSON array, which is sent as it is')
     .addHelpText(
       'after',
       `
@@ -37,7 +40,8 @@ Examples:
   hexline call eth_getBalance 0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045 21000000
   hexline call eth_getBlockByNumber latest false --json | jq .gasUsed
   hexline call eth_getLogs '{"fromBlock":"latest","address":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"}'
-  hexline call web3_clientVersion`,
+  hexline call web3_clientVersion
+  hexline call anvil_reorg --params '[2, []]'`,
     )
     .action((name: string, texts: readonly string[], flags: Flags) => makeCall(name, texts, flags, io))
 }
@@ -45,9 +49,8 @@ Examples:
 async function makeCall(name: string, texts: readonly string[], flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const method = methodFrom(name)
-  const args = texts.map(paramFrom)
   const known = isKnown(method)
-  const params = known ? encodeArguments(method, args) : args.map(wireFrom)
+  const params = wireParams(method, texts, flags)
   const client = createClient(endpointFrom(flags, io.env, messages), timesFrom(flags))
   try {
     const tally = new Tally()
@@ -62,6 +65,13 @@ async function makeCall(name: string, texts: readonly string[], flags: Flags, io
   } finally {
     await client.close()
   }
+}
+
+function wireParams(method: string, texts: readonly string[], { params }: Flags): readonly unknown[] {
+  if (params !== undefined && texts.length > 0) throw new OptionError('--params', 'either --params or parameters as arguments', 'both')
+  if (params !== undefined) return paramsFrom(params)
+  const args = texts.map(paramFrom)
+  return isKnown(method) ? encodeArguments(method, args) : args.map(wireFrom)
 }
 
 function textOf(result: unknown, method: string, { json }: Flags, { stdout }: Io): string {

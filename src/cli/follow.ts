@@ -7,6 +7,7 @@ import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags } from './node.ts'
 import type { Io } from './output/io.ts'
 import type { MessageFlags } from './output/messages.ts'
+import { collect } from './params.ts'
 import { runFollow } from './run-follow.ts'
 
 interface Flags extends LimitFlags, MessageFlags, MetricsFlags {
@@ -20,8 +21,6 @@ interface Flags extends LimitFlags, MessageFlags, MetricsFlags {
   readonly confirmations: string
   readonly cursor?: string
 }
-
-const collect = (value: string, list: readonly string[] = []): string[] => [...list, value]
 
 /** `hexline follow`: blocks and logs from history through the head. */
 export function followCommand(io: Io): Command {

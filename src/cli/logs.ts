@@ -19,6 +19,7 @@ import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
+import { collect } from './params.ts'
 import { onSignals } from './signals.ts'
 
 /** The flags that say which logs. */
@@ -37,8 +38,6 @@ interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
 }
 
 const NEWLINE = Buffer.from('\n')
-const collect = (value: string, list: readonly string[] = []): string[] => [...list, value]
-
 /** `hexline logs`: the logs of a range of blocks as NDJSON. */
 export function logsCommand(io: Io): Command {
   const command = new Command('logs')

@@ -7,10 +7,12 @@ import { LONGEST_TIMER } from '../wait/clock.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 import { redact } from './output/redact.ts'
+import { collect } from './params.ts'
 
 /** The flags that name a node and limit the time of a call. */
 export interface NodeFlags {
-  readonly rpc?: string
+  /** Several nodes of one chain. */
+  readonly rpc?: readonly string[]
   readonly chain?: string
   readonly baseUrl?: string
   readonly apiKey?: string
@@ -21,7 +23,7 @@ export interface NodeFlags {
 /** `deadline` is the default of `--deadline`, in seconds. */
 export function addNodeFlags(command: Command, deadline = '120'): Command {
   return command
-    .option('--rpc <url>', "the node's URL (env: HEXLINE_RPC_URL, which is safer where the URL holds a key)")
+    .option('--rpc <url>', "the node's URL; repeat it for several nodes of one chain (env: HEXLINE_RPC_URL, which is safer where a URL holds a key)", collect)
     .option('--chain <name>', 'a chain of the service, such as eth or base, instead of --rpc')
     .option('--base-url <url>', "with --chain: the service's address (env: HEXLINE_RPC_BASE_URL)")
     .addOption(new Option('--api-key <key>', 'with --chain: the key (env: HEXLINE_API_KEY, which is safer)'))
@@ -29,8 +31,11 @@ export function addNodeFlags(command: Command, deadline = '120'): Command {
     .option('--timeout <seconds>', 'give up on a POST after this time, from its start to the last byte of the reply (default: 30)')
 }
 
-/** The node that the flags name, or else the environment. Throws `OptionError`. */
-export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages): Endpoint {
+/**
+ * The node or nodes that the flags name, or else the environment, where spaces separate several
+ * URLs. Throws `OptionError`.
+ */
+export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages): Endpoint | readonly Endpoint[] {
   const { rpc, chain } = flags
   if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', 'either --chain or --rpc', 'both')
   if (chain === undefined) {
@@ -40,10 +45,12 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
     ] as const) {
       if (value !== undefined) throw new OptionError(flag, '--chain with it', 'no --chain')
     }
-    const url = rpc ?? env.HEXLINE_RPC_URL
-    if (rpc !== undefined) warnOfKey(messages, rpc, 'HEXLINE_RPC_URL')
+    const urls = rpc ?? env.HEXLINE_RPC_URL?.split(/\s+/).filter((url) => url !== '') ?? []
+    const keyed = rpc?.find(mayHoldKey)
+    if (keyed !== undefined) warnOfKey(messages, keyed, 'HEXLINE_RPC_URL')
+    const [url] = urls
     if (!url) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
-    return url
+    return urls.length === 1 ? url : urls
   }
   if (flags.apiKey !== undefined) messages.warn('other users of this machine can see a key given as an argument; use HEXLINE_API_KEY instead')
   if (flags.baseUrl !== undefined) warnOfKey(messages, flags.baseUrl, 'HEXLINE_RPC_BASE_URL')

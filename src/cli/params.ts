@@ -17,6 +17,11 @@ export function methodFrom(text: string): string {
   throw new OptionError('method', 'the name of a method, such as eth_getBalance', redact(text))
 }
 
+/** For an option that may be repeated: the list of its values. */
+export function collect(value: string, list: readonly string[] = []): string[] {
+  return [...list, value]
+}
+
 /**
  * Parses a parameter of the command line: JSON (an object, an array, a quoted string, true, false,
  * null), a decimal number, or a string such as hex, an address or a tag. Throws `OptionError` for
@@ -25,10 +30,21 @@ export function methodFrom(text: string): string {
 export function paramFrom(text: string, index: number): unknown {
   if (/^\d+$/.test(text)) return BigInt(text)
   if (!/^(?:[[{"]|true$|false$|null$)/.test(text)) return text
+  return jsonFrom(text, `params[${index}]`, 'JSON')
+}
+
+/** Parses all parameters, as they are to be sent. Throws `OptionError`. */
+export function paramsFrom(text: string): unknown[] {
+  const params = jsonFrom(text, '--params', 'a JSON array')
+  if (Array.isArray(params)) return params
+  throw new OptionError('--params', 'a JSON array', redact(text))
+}
+
+function jsonFrom(text: string, option: string, expected: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new OptionError(`parameter ${index + 1}`, 'JSON', `${redact(text)} (${syntaxFault(error)})`)
+    throw new OptionError(option, expected, `${redact(text)} (${syntaxFault(error)})`)
   }
 }
 

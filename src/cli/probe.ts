@@ -58,7 +58,7 @@ async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise
   // Each call is one POST here, so its deadline is the POST's timeout.
   const timeout = flags.timeout ?? flags.deadline
   const client = createClient(
-    endpointFrom({ ...flags, ...(url !== undefined && { rpc: url }) }, io.env, messages),
+    endpointFrom({ ...flags, ...(url !== undefined && { rpc: [url] }) }, io.env, messages),
     timesFrom(timeout === undefined ? {} : { timeout }),
   )
   const stop = new AbortController()

@@ -138,7 +138,7 @@ export function blockCutter(
         number: Number(number),
         hash: hash as string,
         parentHash,
-        timestamp: stringAt(bytes, block.from(0, 4), block.to(0, 4)),
+        timestamp: quantityAt(bytes, block.from(0, 4), block.to(0, 4)),
         transactionCount: transaction.count,
         tables: {
           ...(wanted.blocks && { blocks: { bytes, rows: block } }),
@@ -200,6 +200,13 @@ function parsed({ bytes }: Text): unknown {
 
 function valueEnd({ bytes, view, isPlain }: Text): number {
   return skipValue(bytes, view, 0, isPlain)
+}
+
+/** A quantity in hex. A node may send a JSON number instead. */
+function quantityAt(bytes: Buffer, from: number, to: number): string | undefined {
+  if (from < 0 || bytes[from] === QUOTE) return stringAt(bytes, from, to)
+  const json = bytes.toString('latin1', from, to)
+  return /^\d{1,15}$/.test(json) ? `0x${Number(json).toString(16)}` : undefined
 }
 
 /** The string whose JSON is there; undefined for anything else. */

@@ -61,7 +61,12 @@ export class ParquetFile {
 
   static async create(library: ParquetLibrary, dir: string, name: string, compression: Compression): Promise<ParquetFile> {
     const file = new ParquetFile(library, await DataFile.create(dir, name), compression)
-    await file.#write(MAGIC)
+    try {
+      await file.#write(MAGIC)
+    } catch (error) {
+      await file.abandon()
+      throw error
+    }
     return file
   }
 

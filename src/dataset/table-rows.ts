@@ -65,7 +65,8 @@ async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGen
     for (const line of lines) {
       const fields = decoding(place, row++, () => read(line) as Fields)
       for (const field of apart)
-        if (fields[field] !== undefined) throw falsehood(place, `row ${row - 1}: ${field}`, plain('nothing, since it has a table'), fields[field])
+        if (fields[field] !== undefined && fields[field] !== null)
+          throw falsehood(place, `row ${row - 1}: ${field}`, plain('nothing, since it has a table'), fields[field])
       rows.push(numbered(place, table, row - 1, fields))
     }
     yield rows

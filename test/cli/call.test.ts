@@ -83,6 +83,30 @@ describe('hexline call', () => {
   })
 })
 
+describe('--params', () => {
+  it('is sent as it is, with numbers as numbers', async () => {
+    expect((await call('net_peers', '--params', '[5, "6", [7]]')).sent).toEqual([['net_peers', [5, '6', [7]]]])
+    expect(await call('eth_getBalance', '--params', `["${ADDRESS}", "latest"]`)).toMatchObject({ code: 0, stdout: '1000000000000000000 wei (1 ether)\n' })
+  })
+
+  it.each([
+    [['--params', '{}'], 'hexline: --params: expected a JSON array, received "{}"\n'],
+    [['--params', '[1'], /^hexline: --params: expected a JSON array, received "\[1" \(.*\)\n$/],
+    [['1', '--params', '[1]'], 'hexline: --params: expected either --params or parameters as arguments, received both\n'],
+  ])('%j ends with 2 before anything is sent', async (args, stderr) => {
+    const ended = await call('net_peers', ...args)
+    expect(ended).toMatchObject({ code: 2, stdout: '', sent: [] })
+    expect(ended.stderr).toMatch(stderr)
+  })
+})
+
+describe('--rpc', () => {
+  it('is repeated for several nodes, of which one may be dead', async () => {
+    const ended = await hexline(['call', 'eth_blockNumber', '--rpc', 'http://127.0.0.1:1', '--rpc', server.url])
+    expect(ended).toEqual({ code: 0, stdout: '20\n', stderr: '' })
+  })
+})
+
 describe('a failure', () => {
   it('of a call that the node refuses ends with 1 and the node’s message', async () => {
     expect(await call('eth_call', '{"data":"0x"}')).toMatchObject({
@@ -105,25 +129,28 @@ describe('a failure', () => {
     expect([code, stderr]).toEqual([1, `hexline: ${server.url.slice(7)}: ${misspelt}: Method not found; did you mean ${meant}?\n`])
   })
 
-  it('names a long method, although a long argument may be a key', async () => {
-    await server.close()
-    server = await startChain({ head: 1, answer: () => ({ error: { code: -32000, message: 'no' } }) })
-    const { stderr } = await call('eth_getTransactionReceipt', `0x${'0'.repeat(64)}`)
-    expect(stderr).toBe(`hexline: ${server.url.slice(7)}: eth_getTransactionReceipt: no\n`)
-  })
+  it.each(['eth_getTransactionReceipt', 'anvil_setBlockTimestampInterval', 'engine_getPayloadBodiesByHashV1'])(
+    'names the method %s, although a long argument may be a key',
+    async (method) => {
+      await server.close()
+      server = await startChain({ head: 1, answer: () => ({ error: { code: -32000, message: 'no' } }) })
+      const { stderr } = await call(method, `0x${'0'.repeat(64)}`)
+      expect(stderr).toBe(`hexline: ${server.url.slice(7)}: ${method}: no\n`)
+    },
+  )
 
   it.each([
     [['eth_getBalance', '0x12'], 'hexline: params[0]: expected an address (20 bytes in hex), received "0x12"\n'],
-    [['eth_getBalance'], 'hexline: params[0]: expected an address (20 bytes in hex), received undefined\n'],
+    [['eth_getBalance'], 'hexline: params[0]: expected an address (20 bytes in hex), received nothing\n'],
     [
       ['eth_getBalance', ADDRESS, '-1'],
-      'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "-1"\n',
+      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "-1"\n',
     ],
     [
       ['eth_getBalance', ADDRESS, '1.5'],
-      'hexline: params[1]: expected a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
+      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
     ],
-    [['eth_getLogs', '{"fromBlock":'], 'hexline: parameter 1: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
+    [['eth_getLogs', '{"fromBlock":'], 'hexline: params[0]: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
     [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 params, received 1\n'],
     [[], "hexline: missing required argument 'method'\n"],
   ])('%j ends with 2 before anything is sent', async (args, stderr) => {
@@ -201,7 +228,7 @@ describe('the node', () => {
     const stalled = await serve(silent)
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', '--rpc', stalled.url, '--timeout', '0.2'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms; is the node down or overloaded\?\n$/)
+    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms \(--timeout\); is the node down or overloaded\?\n$/)
     expect(stalled.requests).toHaveLength(4)
   })
 

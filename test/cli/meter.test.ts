@@ -105,7 +105,7 @@ describe('without a terminal', () => {
     expect(JSON.parse(why as string)).toMatchObject({
       type: 'waiting',
       kind: 'rate-limit',
-      message: expect.stringContaining('slow down; lower --rate or --concurrency'),
+      message: expect.stringContaining('slow down; try again later'),
     })
     expect(JSON.parse(waiting as string)).toEqual({ type: 'waiting', retries: 0, throttled: 1 })
   })

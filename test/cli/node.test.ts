@@ -19,12 +19,15 @@ function from(flags: NodeFlags, env: Record<string, string> = {}) {
 describe('the node', () => {
   const address = { baseUrl: 'http://a.example', chain: 'base', apiKey: KEY }
   it.each<[NodeFlags, Record<string, string>, object]>([
-    [{ rpc: 'http://a.example' }, { HEXLINE_RPC_URL: 'http://b.example' }, { endpoint: 'http://a.example' }],
+    [{ rpc: ['http://a.example'] }, { HEXLINE_RPC_URL: 'http://b.example' }, { endpoint: 'http://a.example' }],
     [{}, { HEXLINE_RPC_URL: `http://b.example/${KEY}` }, { endpoint: `http://b.example/${KEY}` }],
+    [{ rpc: ['http://a.example', 'ws://b.example'] }, {}, { endpoint: ['http://a.example', 'ws://b.example'] }],
+    [{}, { HEXLINE_RPC_URL: `  http://a.example/${KEY}\n http://b.example ` }, { endpoint: [`http://a.example/${KEY}`, 'http://b.example'] }],
+    [{}, { HEXLINE_RPC_URL: ' ' }, { refused: "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing" }],
     [{ chain: 'base' }, { HEXLINE_RPC_BASE_URL: 'http://a.example', HEXLINE_API_KEY: KEY, HEXLINE_RPC_URL: 'http://b.example' }, { endpoint: address }],
     [{ chain: 'base', baseUrl: 'http://a.example' }, { HEXLINE_RPC_BASE_URL: 'http://b.example', HEXLINE_API_KEY: KEY }, { endpoint: address }],
     [{}, {}, { refused: "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing" }],
-    [{ rpc: 'http://a.example', chain: 'base' }, {}, { refused: '--chain: expected either --chain or --rpc, received both' }],
+    [{ rpc: ['http://a.example'], chain: 'base' }, {}, { refused: '--chain: expected either --chain or --rpc, received both' }],
     [{ apiKey: KEY }, { HEXLINE_RPC_URL: 'http://b.example' }, { refused: '--api-key: expected --chain with it, received no --chain' }],
     [{ chain: 'base' }, {}, { refused: "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing" }],
     [{ chain: 'base', baseUrl: 'http://a.example' }, {}, { refused: '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing' }],
@@ -44,7 +47,7 @@ describe('a warning', () => {
     ['ws://a.example/KEY', true],
     ['nonsense', false],
   ])('about the URL %s: %s', (rpc, isWarned) => {
-    const { warnings } = from({ rpc })
+    const { warnings } = from({ rpc: ['http://b.example', rpc] })
     expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^other users of this machine can see a URL .*; use HEXLINE_RPC_URL instead$/)] : [])
     expect(warnings.join()).not.toContain(rpc)
   })

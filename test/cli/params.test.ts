@@ -43,7 +43,7 @@ describe('a parameter', () => {
 
   it('that is invalid JSON is refused with its position, not its text', () => {
     expect(() => paramFrom(`{"url":"http://a/${KEY}"`, 1)).toThrow(
-      /^parameter 2: expected JSON, received a string of 42 characters \(Expected .* at position 42\)$/,
+      /^params\[1\]: expected JSON, received a string of 42 characters \(Expected .* at position 42\)$/,
     )
   })
 })

@@ -261,7 +261,7 @@ describe('a service that fails ends it with 1 and one line', () => {
       (asked, response) => send(response, JSON.stringify({ message: `bad key ${asked.headers['x-api-key']}` }), { status: 401 }),
       'answered HTTP 401: bad key [hidden]; check the key',
     ],
-    ['a quota', always({ message: 'plan used up' }, { status: 401 }), 'answered HTTP 401: plan used up; the quota of this key is used up'],
+    ['a quota', always({ message: 'plan used up' }, { status: 401 }), 'answered HTTP 401: plan used up; use another key, or wait until the quota is renewed'],
     ['500', always('', { status: 500 }), 'answered HTTP 500'],
     ['a cut connection', cut, 'the connection ended before the reply'],
     ['a field that cannot be read', last({ id: 5 }), 'result[0].id: expected a string, received 5'],

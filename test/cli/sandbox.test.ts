@@ -290,7 +290,7 @@ describe('invalid input is reported in one line, with exit code 2', () => {
     await writeFile(file, '{"streams":[{}]}')
     expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({
       code: 2,
-      stderr: 'hexline: --seed: seed.streams[0].id: expected a string, received undefined\n',
+      stderr: 'hexline: --seed: seed.streams[0].id: expected a string, received nothing\n',
     })
     await writeFile(file, '{')
     expect(await untilEnd(['sandbox', '--seed', file])).toMatchObject({

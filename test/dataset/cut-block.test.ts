@@ -52,6 +52,16 @@ describe('a block', () => {
     expect(rows.logs).toEqual((JSON.parse(receipts) as { logs: object[] }[]).flatMap(({ logs }) => logs.map((each) => JSON.stringify(each))))
   })
 
+  it('has a timestamp that is a JSON number in hex, as its rows repeat it', () => {
+    const timestampOf = (json: string) => cut(right.replace(`"timestamp":"${made.timestamp}"`, `"timestamp":${json}`)).facts.timestamp
+    expect([timestampOf(String(Number(made.timestamp))), timestampOf('0'), timestampOf('1.5'), timestampOf('null')]).toEqual([
+      made.timestamp,
+      '0x0',
+      undefined,
+      undefined,
+    ])
+  })
+
   it('is the same with white space, and after other blocks', () => {
     const once = reader()
     const spaced = (json: string) => JSON.stringify(JSON.parse(json), undefined, 1)

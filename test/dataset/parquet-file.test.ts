@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import zlib from 'node:zlib'
 import { type ColumnMetaData, parquetMetadata } from 'hyparquet'
 import { deserializeTCompactProtocol } from 'hyparquet/src/thrift.js'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { ParquetColumn } from '../../src/dataset/parquet-column.ts'
 import { type Compression, loadParquet, ParquetFile } from '../../src/dataset/parquet-file.ts'
@@ -189,4 +189,14 @@ describe('compression', () => {
     // A small one is tried as it is.
     expect(await codecOf(zeros(28 * KiB), noise(20 * KiB), zeros(12 * KiB))).toBe(COMPRESSION.toUpperCase())
   })
+})
+
+it('that cannot be begun leaves nothing behind', async () => {
+  const other = await open(join(dir, 'other'), 'w')
+  const handles = Object.getPrototypeOf(other) as typeof other
+  await other.close()
+  vi.spyOn(handles, 'write').mockRejectedValueOnce(Object.assign(new Error('full'), { code: 'ENOSPC' }))
+  await expect(create()).rejects.toThrow('no space left on the disk')
+  expect(await readdir(join(dir, 'blocks'))).toEqual([])
+  vi.restoreAllMocks()
 })

@@ -63,6 +63,13 @@ it('another number of rows than the manifest says, or of values that no number h
   await expect(nulls).rejects.toMatchObject({ file: 'manifest.json', field: 'ranges.nulls.transactions.valueDecimal', expected: '0', found: '1' })
 })
 
+it('a list that has a table and is null in the line', async () => {
+  const manifest = await write('ndjson')
+  await writeFile(join(dir, 'ndjson', (manifest.ranges[0] as RangeEntry).files[0]?.name as string), '{"hash":"0x1","number":"0x8","withdrawals":null}\n')
+  const more = (range: RangeEntry) => ({ ...range, files: range.files.map((file) => ({ ...file, rows: 1 })) })
+  expect(await rowsOf(manifest, 'blocks', 'ndjson', more)).toMatchObject([{ number: 8n, fields: { withdrawals: null } }])
+})
+
 describe('a line that is wrong', () => {
   it.each([
     ['no JSON', '{', /row 0: expected JSON/],

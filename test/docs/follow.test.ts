@@ -32,7 +32,7 @@ it.each(nightly('a reorganisation and a kill'))('its database has each log of th
   const start = () =>
     spawn(process.execPath, ['--import', import.meta.resolve('tsx'), program], {
       cwd: folder,
-      env: { ...process.env, RPC_URL: server.url },
+      env: { ...process.env, HEXLINE_RPC_URL: server.url },
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   const kill = async (child: ChildProcess) => {

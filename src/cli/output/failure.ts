@@ -63,13 +63,20 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   }
   if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
-    return `${error.path === '' ? '' : `${error.path}: `}expected ${error.expected.replace('(maxArrayLength)', '(--max-array)')}, received ${redactReceived(error.received)}`
+    return `${error.path === '' ? '' : `${error.path}: `}expected ${inShell(error.expected)}, received ${redactReceived(error.received)}`
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   // Only a server's text is shortened. What is wrong in a chain or a dataset names two hashes.
   if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
-  const message = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
+  const message = excerpt(scrub(error.message))
+    .replace('(deadlineMs)', '(--deadline)')
+    .replace(/(?<=within \d{1,15} ms)$/, isOfService(error) ? ' (--deadline)' : ' (--timeout)')
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
+}
+
+/** What was expected, as one types it in a shell. */
+function inShell(expected: string): string {
+  return expected.replace('(maxArrayLength)', '(--max-array)').replace('(a bigint, a safe integer or a hex string)', '(decimal or hex)')
 }
 
 /** Blocks contradict each other: which of them is to be replaced is not known. */
@@ -145,8 +152,8 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   timeout: 'is the node down or overloaded?',
   unsupported: 'does the node have this method, and is it spelt right?',
   auth: 'check the key',
-  quota: 'the quota of this key is used up',
-  'rate-limit': 'lower --rate or --concurrency, or try again later',
+  quota: 'use another key, or wait until the quota is renewed',
+  'rate-limit': 'try again later, or set a lower --rate where the command has one',
   lagging: 'the node may still be syncing, or may not keep history that far back: try another node',
   pruned: 'the node has no history that far back: try an archive node',
 }
@@ -158,8 +165,13 @@ const serviceHints: Readonly<Partial<Record<ErrorKind, string>>> = {
   malformed: 'is this the address of this group? --lenient keeps invalid fields',
   'not-found': 'is this the address of this group?',
   auth: 'check the key',
-  quota: 'the quota of this key is used up',
+  quota: 'use another key, or wait until the quota is renewed',
   'rate-limit': 'try again later',
+}
+
+/** An operation of a REST group. */
+function isOfService({ method }: HexlineError): boolean {
+  return method?.startsWith('get') === true
 }
 
 function hintFor(error: unknown): string | undefined {
@@ -167,7 +179,7 @@ function hintFor(error: unknown): string | undefined {
   // Nodes report an unknown method as any of these kinds.
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
-  if (error.method?.startsWith('get')) return serviceHints[error.kind]
+  if (isOfService(error)) return serviceHints[error.kind]
   const isNoNode =
     (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||
     (error instanceof MalformedReplyError && error.kind === 'malformed')

@@ -4,6 +4,8 @@ import { type Scrub, scrubber } from '../../http/secrets.ts'
 
 /** Longer strings may be keys. */
 const SHORT = 15
+/** A method that hexline does not know, such as `anvil_setBlockTimestampInterval`. */
+const METHOD = /^[a-z]{2,12}_[a-z][A-Za-z]{1,40}\d{0,2}$/
 
 /**
  * An argument as an error message may show it. It may be a secret in the wrong place, so a URL is
@@ -40,6 +42,7 @@ export function redactPath(path: string): string {
  * stays as it is.
  */
 export function redactReceived(received: string): string {
+  if (received === 'undefined') return 'nothing'
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received
   const text = JSON.parse(received) as string
   // `show` has cut it to 80 characters.
@@ -54,9 +57,10 @@ export function argumentScrubber(args: readonly string[]): Scrub {
   const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]{0,30}:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
   // In `--flag=value`, the value is after the sign. Methods, hashes and hex bytes are not secrets,
   // and JSON is a parameter.
+  const isMethod = (text: string) => isKnown(text) || (args.includes('call') && METHOD.test(text))
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
   const keys = values.filter(
-    (text) => !urls.includes(text) && !isPlain(text) && !isKnown(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text),
+    (text) => !urls.includes(text) && !isPlain(text) && !isMethod(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text),
   )
   const scrubs = [...urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains))), scrubber(new URL('http://localhost'), {}, keys)]
   return (text) => scrubs.reduce((left, scrub) => scrub(left), text)

@@ -132,7 +132,7 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_getBalance', `0x${'f'.repeat(64)}`], 'params[0]: expected an address (20 bytes in hex), received a string of 66 characters'],
     [
       ['call', 'x_y', `["https://rpc.example.com/${KEY}`],
-      'parameter 1: expected JSON, received a string of 50 characters (Unterminated string in JSON at position 50)',
+      'params[0]: expected JSON, received a string of 50 characters (Unterminated string in JSON at position 50)',
     ],
     [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number, received a URL'],
     [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
