@@ -103,6 +103,9 @@ export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'r
   }
 }
 
+/** A file depends on its blocks and options alone. */
+const MENDING = 'The same options export the blocks of this file to another folder: copy the file from there'
+
 /**
  * Throws if a file of the manifest is missing or has another size, or is not in the folder but
  * elsewhere, behind a symbolic link.
@@ -114,7 +117,7 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
       const there = await lstat(join(dir, name)).catch(() => undefined)
       if (there?.isFile() && there.size === bytes) continue
       const found = there === undefined ? 'is missing' : there.isFile() ? `has ${there.size} bytes, not ${bytes}` : 'is not a file'
-      throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed`)
+      throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed. ${MENDING}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -264,6 +264,19 @@ describe('a folder that is not as it was left', () => {
     if (how === 'missing') await rm(file)
     else await writeFile(file, (await readFile(file)).subarray(1))
     await expect(run()).rejects.toThrow(`${file} ${how === 'missing' ? 'is missing' : 'has '}`)
+  })
+
+  it.each(['ndjson', 'parquet'] as const)('%s: a file whose blocks are exported again elsewhere is the same, byte for byte', async (format) => {
+    await run({ format })
+    const whole = await digests()
+    const name = `blocks/000000010-000000019.${format}`
+    await rm(join(dir, name))
+    await expect(run({ format })).rejects.toThrow('The same options export the blocks of this file to another folder: copy the file from there')
+    const again = join(folder, 'again')
+    await run({ format, dir: again, from: 10, to: 19 })
+    await copyFile(join(again, name), join(dir, name))
+    await run({ format })
+    expect(await digests()).toEqual(whole)
   })
 
   it('a folder with other files and no manifest is refused', async () => {
