@@ -128,8 +128,13 @@ function converterOf({ DuckDBBlobValue, DuckDBTimestampTZValue, DuckDBTimestampV
   }
 }
 
-/** DuckDB's message without the lines that show where in the query it is. */
+/**
+ * DuckDB's message, with the number of the line instead of an excerpt of the query: none for the
+ * first.
+ */
 function inOneLine(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof OptionError) return error
-  return new Error(excerpt(error.message.replace(/^Failed to extract statements: /, '').split('\n\nLINE ')[0] as string))
+  const [said = '', place = ''] = error.message.replace(/^Failed to extract statements: /, '').split('\n\nLINE ')
+  const line = Number.parseInt(place, 10)
+  return new Error(`${excerpt(said)}${line > 1 ? ` (line ${line} of the query)` : ''}`)
 }

@@ -97,6 +97,7 @@ describe('a query', () => {
 
   it.each([
     ['selec 1', 'Parser Error: syntax error at or near "selec"'],
+    ['select 1\n\nfrom range(3)\nwhre range > 1', 'Parser Error: syntax error at or near "range" (line 4 of the query)'],
     ['select a from (select 1 as b)', 'Binder Error: Referenced column "a" not found in FROM clause! Candidate bindings: "b"'],
     ["select 'x'::int", "Conversion Error: Could not convert string 'x' to INT32"],
   ])("of %j fails with DuckDB's message in one line", async (query, message) => {
