@@ -7,8 +7,12 @@ const other = `0x${'2'.repeat(64)}` as const
 const log = { address: `0x${'a'.repeat(40)}`, topics: [word, word], data: '0x', blockHash: word, transactionHash: word } as unknown as Log
 
 describe('two logs', () => {
-  it('are the same, whatever the case of their address', () => {
-    expect(isSameLog(log, { ...log, address: log.address.toUpperCase() as never, topics: [word, word] })).toBe(true)
+  it('are the same, whatever the case of their hex', () => {
+    const [low, up] = ['ab', 'AB'].map((pair) => {
+      const hash = `0x${pair.repeat(32)}`
+      return { address: `0x${pair.repeat(20)}`, topics: [hash], data: hash, blockHash: hash, transactionHash: hash } as unknown as Log
+    }) as [Log, Log]
+    expect(isSameLog(low, up)).toBe(true)
   })
 
   it.each([
