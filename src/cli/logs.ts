@@ -29,7 +29,7 @@ export interface LogsFlags extends LimitFlags {
   readonly address?: readonly string[]
   readonly topic?: readonly string[]
   readonly event?: string
-  readonly audit?: 'none' | 'bloom' | 'receipts'
+  readonly audit?: 'none' | 'bloom' | 'receipts' | 'peer'
 }
 
 interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
@@ -75,8 +75,8 @@ export function logsFlags(command: Command): Command {
       .addOption(
         new Option(
           '--audit <level>',
-          'how to prove that no log is missing: by the bloom of each header, or by the receipts of each block (default: bloom if the range is final)',
-        ).choices(['none', 'bloom', 'receipts']),
+          'how to prove that no log is missing: by the bloom of each header, by the receipts of each block, or by a second node (default: bloom if the range is final)',
+        ).choices(['none', 'bloom', 'receipts', 'peer']),
       )
       .option('--out <file>', 'write to a file instead of stdout (-)')
       .option('--force', 'replace the file if it exists', false),
@@ -107,7 +107,9 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     // The size of the lines: that of the replies is not zero where there are no logs.
     onProgress: (progress) => meter.update({ ...progress, bytes: written }),
   })
-  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const endpoint = endpointFrom(flags, io.env, messages)
+  if (flags.audit === 'peer' && !Array.isArray(endpoint)) throw new OptionError('--audit', 'several nodes for peer, by repeating --rpc', 'one')
+  const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const from = BigInt(flags.from)
   const lines = new BlocksOfLines()
   let output: Output | undefined

@@ -46,7 +46,7 @@ function rowsOf(plan: AnyPlan): Row[] {
 }
 
 function rowsText(rows: Estimate): string {
-  return countOf(Math.round(rows.value), 'row')
+  return rows.value === 0 ? 'no row in the sample' : countOf(Math.round(rows.value), 'row')
 }
 
 function rowOf(name: string, { value, low, high }: Estimate, show: (value: number) => string): Row {

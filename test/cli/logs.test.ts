@@ -46,6 +46,18 @@ describe('hexline logs', () => {
     )
   })
 
+  it('finds by a second node what the first one left out, and refuses peer for one node', async () => {
+    const [whole, leaky] = [await startLogChain({ head: 300 }), await startLogChain({ head: 300, drops: (log) => Number(log.blockNumber) % 7 === 0 })]
+    const { code, stdout } = await hexline(job(leaky.url, '--rpc', whole.url, '--audit', 'peer'))
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toEqual(whole.logs(0, 300, filter))
+    expect(await hexline(job(whole.url, '--audit', 'peer'))).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'hexline: --audit: expected several nodes for peer, by repeating --rpc, received one\n',
+    })
+  })
+
   it('says that it wrote nothing where there are no logs', async () => {
     const chain = await startLogChain({ head: 300, logs: () => 0 })
     const { code, stdout, stderr } = await hexline(job(chain.url, '--audit', 'none'))

@@ -72,6 +72,8 @@ eth_getLogs               60 *     9
   it('has the tables of an export, and the audits of logs', () => {
     const ofExport = { ...blocks, receipts: null, files: 2, tables: { blocks: { rows: about(999.6), bytes: known(1_000_000) } } } as ExportPlan
     expect(planText(ofExport)).toMatch(/^on disk .*\n {2}blocks +1\.0 MB {2}1,000 rows$/m)
+    const none = { rows: about(0), bytes: about(0) }
+    expect(planText({ ...ofExport, tables: { ...ofExport.tables, withdrawals: none } })).toMatch(/^ {2}withdrawals +0 B {2}no row in the sample$/m)
     const audits = (['none', 'bloom'] as const).map((level) => ({ level, calls: known(7), wireBytes: about(5000), receipts: about(3), units }))
     const ofLogs = { ...blocks, logs: known(77), blocksPerCall: 1, audit: 'bloom', audits } as unknown as LogsPlan
     const text = planText(ofLogs)
