@@ -157,7 +157,7 @@ function rowsOf(report: EndpointReport): [string, string][] {
     ...historyRows(report.history),
     ...supportRows('methods', report.methods),
     ...supportRows('tags', report.tags),
-    ['cost', `${count(cost.calls)} calls in ${count(cost.posts)} POSTs, ${cost.seconds.toFixed(1)} s`],
+    ['cost', `${countOf(cost.calls, 'call')} in ${countOf(cost.posts, 'POST')}, ${cost.seconds.toFixed(1)} s`],
   ]
 }
 
@@ -193,12 +193,20 @@ function reaching({ known, value, refused, how }: Figure): string {
   return `from ${count(value)}${known === 'at least' ? ', if not earlier' : ''} (${how})`
 }
 
-/** How many are supported, and each one that is not, or is not known. */
+/** How many are supported, and those that are not, or are not known, by the reason. */
 function supportRows(name: string, all: Readonly<Record<string, Support>>): [string, string][] {
   const entries = Object.entries(all)
   const others = entries.filter(([, { supported }]) => supported !== true)
+  const groups = new Map<string, { readonly support: Support; readonly names: string[] }>()
+  for (const [other, support] of others) {
+    const key = `${support.supported} ${support.how}`
+    groups.set(key, { support, names: [...(groups.get(key)?.names ?? []), other] })
+  }
   return [
     [name, `${entries.length - others.length} of ${entries.length}`],
-    ...others.map(([other, { supported, how }]): [string, string] => ['', `${supported === false ? 'not' : 'unknown:'} ${other} (${how})`]),
+    ...[...groups.values()].map(({ support: { supported, how }, names }): [string, string] => [
+      '',
+      `${supported === false ? 'not' : 'unknown:'} ${names.join(', ')} (${how})`,
+    ]),
   ]
 }

@@ -68,6 +68,14 @@ describe('hexline probe', () => {
     expect(await hexline(['probe', '--rpc', node.url, '--quiet', '--no-rate'])).toMatchObject({ code: 0, stderr: '' })
   })
 
+  it('names in one row what is unknown of a second node, for one reason', async () => {
+    const node = await startLimited(limits)
+    const { code, stdout } = await hexline(['probe', '--rpc', node.url, '--rpc', `http://127.0.0.1:${await deadPort()}`, '--quiet', '--no-rate'])
+    expect(code).toBe(0)
+    const [, second = ''] = stdout.split('\n\n')
+    expect(second).toMatch(/^methods {8}0 of 28\n {15}unknown: eth_blockNumber, eth_call, .*, eth_sendRawTransaction \(the endpoint does not answer\)\ntags/m)
+  })
+
   it('says in one line why a node cannot be probed', async () => {
     const port = await deadPort()
     expect(await hexline(['probe', `http://127.0.0.1:${port}/SECRET`])).toEqual({
