@@ -41,10 +41,10 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
   )
   const meter = new Meter(io, messages, flags, new Tally(), detailOf)
   try {
-    // The node is asked only for its chain and the end of the range.
-    const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })
     const queueing = await openRedis(flags, io, messages)
     try {
+      // The node is asked only for its chain and the end of the range.
+      const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })
       let isLost = false
       const queue = queueing.openQueue(({ message }) => {
         if (!isLost) messages.warn(`Redis does not answer, trying again: ${message}`)

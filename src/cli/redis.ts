@@ -60,7 +60,11 @@ function addressFrom(flag: string | true | undefined, { env }: Io, messages: Mes
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '')
     throw new OptionError('--redis', 'a URL such as redis://127.0.0.1:6379', 'an invalid URL')
+  // ioredis takes it from either.
+  const database = url.pathname.slice(1) || (url.searchParams.get('db') ?? '')
+  if (!/^\d{0,9}$/.test(database))
+    throw new OptionError('--redis', 'a URL whose path is the number of a database, such as redis://127.0.0.1:6379/1', 'an invalid database')
   if (typeof flag === 'string' && url.password !== '')
     messages.warn('other users of this machine can see a password given as an argument; use HEXLINE_REDIS_URL instead')
-  return { url: text, place: `${url.hostname}:${url.port || 6379}` }
+  return { url: text, place: `${url.hostname}:${url.port || 6379}${database && `/${database}`}` }
 }

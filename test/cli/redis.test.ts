@@ -101,6 +101,17 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
   it.each([
     [['jobs'], {}, 'hexline: --redis: expected the URL of Redis, here or in HEXLINE_REDIS_URL, received nothing\n'],
     [['jobs', '--redis', 'http://SECRET@x'], {}, 'hexline: --redis: expected a URL such as redis://127.0.0.1:6379, received an invalid URL\n'],
+    ...['/foo', '/-1', '/1.5', '/1/2', '/SECRET@x', '?db=foo'].map((rest): [string[], Record<string, string>, string] => [
+      ['jobs'],
+      { HEXLINE_REDIS_URL: `redis://:SECRET@127.0.0.1:1${rest}` },
+      'hexline: --redis: expected a URL whose path is the number of a database, such as redis://127.0.0.1:6379/1, received an invalid database\n',
+    ]),
+    [
+      // Nothing listens there: the node is not asked before.
+      ['export', '--redis', 'redis://x/foo', '--rpc', 'http://127.0.0.1:1', '--from', '0', '--to', '1', '--out', 'x'],
+      {},
+      'hexline: --redis: expected a URL whose path is the number of a database, such as redis://127.0.0.1:6379/1, received an invalid database\n',
+    ],
     [
       ['jobs', '--redis', 'redis://x', '--queue', 'a:b'],
       {},
