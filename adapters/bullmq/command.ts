@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
+import { isWrongDatabase } from './connection.ts'
 
 /*
  * What the command uses of this adapter, of bullmq and of ioredis, in one module, which it loads
@@ -17,16 +18,18 @@ const PREFIX = 'hexline'
  */
 export async function connectRedis(url: string): Promise<Redis> {
   let isOpen = false
-  let last: unknown
+  let reason: unknown
   const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: (times) => (isOpen ? Math.min(1000, 50 * times) : null) })
   redis.on('error', (error) => {
-    last = error
+    // What follows is that the connection is closed.
+    reason ??= error
+    if (isWrongDatabase(error)) redis.disconnect(true)
   })
   try {
     await redis.connect()
   } catch (error) {
     redis.disconnect()
-    throw last ?? error
+    throw reason ?? error
   }
   isOpen = true
   return redis

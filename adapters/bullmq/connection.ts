@@ -7,3 +7,11 @@ export function checkRedis(redis: unknown): Redis {
   if (typeof defineCommand === 'function' && typeof duplicate === 'function') return redis as Redis
   throw new OptionError('redis', 'a connection of ioredis', typeof redis)
 }
+
+/**
+ * Whether Redis has refused the database of a connection. ioredis tells that only by its event
+ * `error`, and would continue in database 0.
+ */
+export function isWrongDatabase(error: Error): boolean {
+  return (error as Error & { readonly command?: { readonly name: string } }).command?.name === 'select'
+}

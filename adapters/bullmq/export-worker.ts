@@ -7,7 +7,7 @@ import { MOST_RANGES, type OpenParts, openParts } from '../../src/dataset/export
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
 import { OptionError } from '../../src/errors.ts'
-import { checkRedis } from './connection.ts'
+import { checkRedis, isWrongDatabase } from './connection.ts'
 import { exportJobOf, idOf, type RangeJobData } from './export-jobs.ts'
 import { shareBudget } from './share-budget.ts'
 
@@ -50,7 +50,7 @@ export interface ExportWorker {
   readonly worker: Worker<RangeJobData, RangeEntry | null>
   /**
    * Settles when it has ended: rejects if it ended by itself, because its node is of another chain
-   * than the export.
+   * than the export, or because Redis refuses the database of its connection.
    */
   readonly ended: Promise<void>
   /**
@@ -144,7 +144,10 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   worker.on('failed', (job, error) => {
     if (error !== LOST) onFailure?.(error, job?.data.range)
   })
-  worker.on('error', (error) => onFailure?.(error))
+  worker.on('error', (error) => {
+    if (isWrongDatabase(error)) void end(new Error(`Redis refuses the database of the connection: ${error.message}`))
+    else onFailure?.(error)
+  })
 
   let closing: Promise<void> | undefined
   let settle: (outcome: Promise<void>) => void

@@ -150,6 +150,19 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     expect(refused.stderr).not.toContain('SECRET')
   })
 
+  it.each([['jobs'], ['worker'], exportArgs('nowhere')])(
+    'a database that Redis refuses is an error, and nothing happens in database 0 (%s)',
+    async (...args) => {
+      await redis.redis.flushall()
+      expect(await hexline(args, { env: { ...env(), HEXLINE_REDIS_URL: `${redis.url}/7` } })).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(`Redis at 127.0.0.1:${redis.port}/7 cannot be used: ERR DB index is out of range`),
+      })
+      expect(await redis.redis.dbsize()).toBe(0)
+    },
+  )
+
   it('an export whose Redis has gone says so once, and ends at Ctrl-C', async () => {
     const own = await startRedis()
     const running = startHexline(exportArgs(join(folder, 'gone')), { env: { HEXLINE_REDIS_URL: own.url, HEXLINE_RPC_URL: server.url } })

@@ -180,6 +180,15 @@ describe.runIf(hasRedis)('a worker', () => {
     expect(await queue.getJobCounts('waiting', 'active', 'failed')).toEqual({ waiting: 5, active: 0, failed: 0 })
   })
 
+  it('whose connection has a database that Redis refuses ends, instead of working in database 0', async () => {
+    await enqueueExport(queue, plan)
+    const other = redis.redis.duplicate({ db: 7 })
+    other.on('error', () => {})
+    const worker = start({ redis: other })
+    await expect(worker.ended).rejects.toThrow('Redis refuses the database of the connection: ERR DB index is out of range')
+    other.disconnect()
+  })
+
   it('leaves no secret in Redis', async () => {
     onCall = ({ method, params }) =>
       method === 'eth_getBlockByNumber' && Number(params[0]) === 25 ? { error: { code: -32602, message: 'no block at /SECRET-KEY' } } : undefined
