@@ -13,13 +13,22 @@ export { exportWorker } from './export-worker.ts'
 
 const PREFIX = 'hexline'
 
+/** Redis counts as lost when it takes longer than this for an answer, or to connect, in ms. */
+const LOST_MS = 10_000
+
 /**
  * Connects. Rejects with the reason where that fails at first; later it connects again and again.
  */
 export async function connectRedis(url: string): Promise<Redis> {
   let isOpen = false
   let reason: unknown
-  const redis = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: null, retryStrategy: (times) => (isOpen ? Math.min(1000, 50 * times) : null) })
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: LOST_MS,
+    socketTimeout: LOST_MS,
+    maxRetriesPerRequest: null,
+    retryStrategy: (times) => (isOpen ? Math.min(1000, 50 * times) : null),
+  })
   redis.on('error', (error) => {
     // What follows is that the connection is closed.
     reason ??= error

@@ -68,6 +68,12 @@ const LOST = new Error('the range belongs to another worker by now')
 const MOST_STALLED = 20
 
 /**
+ * A connection is made anew when Redis has been silent for this long, in ms: longer than the 10 s
+ * for which BullMQ asks it to wait for a job.
+ */
+const SILENT_MS = 20_000
+
+/**
  * Runs ranges that `enqueueExport` has added, until it is closed. A range is committed whole or not
  * at all, and only once: if a worker was taken for dead and both finish it, the second commit
  * changes nothing. Its result is what the manifest says of it. Failures are repeated by BullMQ,
@@ -127,7 +133,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   }
 
   // BullMQ does not close a connection that it was given.
-  const connection = redis.duplicate({ maxRetriesPerRequest: null })
+  const connection = redis.duplicate({ maxRetriesPerRequest: null, socketTimeout: SILENT_MS })
   const worker = new RangeWorker(queue, run, {
     connection,
     prefix,

@@ -33,9 +33,14 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const queueing = await openRedis(flags, io, messages)
   try {
-    const queue = queueing.openQueue((error) => messages.warn(`Redis does not answer: ${error.message}`))
-    const progress = await queueing.exportProgress(queue)
-    const retried = flags.retry ? await queueing.retryFailed(queue) : 0
+    let fail = (_: Error) => {}
+    const lost = new Promise<never>((_, reject) => {
+      fail = reject
+    })
+    lost.catch(() => {})
+    const queue = queueing.openQueue(({ message }) => fail(new Error(`Redis does not answer: ${message}`)))
+    const progress = await Promise.race([queueing.exportProgress(queue), lost])
+    const retried = flags.retry ? await Promise.race([queueing.retryFailed(queue), lost]) : 0
     await queue.close()
     io.stdout.write(`${flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, retried }) : textOf(progress, widthOf(io.stdout))}\n`)
     if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })

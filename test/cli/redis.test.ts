@@ -181,6 +181,27 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     expect(stderr.match(/Redis does not answer/g)).toHaveLength(1)
   })
 
+  it('a Redis that takes connections and does not answer is an error, and later a warning', async () => {
+    const own = await startRedis()
+    const environment = { HEXLINE_REDIS_URL: own.url, HEXLINE_RPC_URL: server.url }
+    const running = startHexline(exportArgs(join(folder, 'silent')), { env: environment })
+    const said = createInterface({ input: running.stderr as Readable })[Symbol.asyncIterator]()
+    expect((await said.next()).value).toContain('"enqueued"')
+    process.kill(own.pid, 'SIGSTOP')
+    const silence = "Socket timeout. Expecting data, but didn't receive any in 10000ms."
+    const all = await Promise.all([['jobs'], ['worker'], exportArgs(join(folder, 'silent'))].map((args) => hexline(args, { env: environment })))
+    for (const { code, stderr } of all) {
+      expect(code).toBe(1)
+      expect(stderr).toContain(`Redis at 127.0.0.1:${own.port} cannot be used: ${silence}`)
+    }
+    let line = ''
+    while (!line.includes('"warning"')) line = (await said.next()).value
+    expect(JSON.parse(line)).toMatchObject({ message: `Redis does not answer, trying again: ${silence}` })
+    running.kill('SIGINT')
+    expect((await running.ended).code).toBe(130)
+    await own.stop()
+  })
+
   /** Runs a worker until `use` has ended, and then ends it as a process is ended. */
   async function withWorker<T>(use: () => Promise<T>): Promise<[T, Awaited<ReturnType<typeof hexline>>]> {
     await redis.redis.flushall()
