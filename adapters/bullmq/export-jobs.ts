@@ -113,6 +113,12 @@ export async function recordsOf(queue: Queue): Promise<Map<string, ExportRecord>
   return new Map(texts.map(([id, text]) => [id, JSON.parse(text) as ExportRecord]))
 }
 
+/** Whether a job is a range of an export: others may add jobs of their own to a queue. */
+export function isRangeJob(job: { readonly data: unknown } | undefined): job is RangeJob {
+  const { range, export: wanted } = (job?.data ?? {}) as Partial<RangeJobData>
+  return Number.isSafeInteger(range?.from) && Number.isSafeInteger(range?.to) && typeof wanted?.dir === 'string' && Number.isSafeInteger(wanted.chainId)
+}
+
 /** The id of the export that a job belongs to. */
 export function exportOf(jobId: string): string {
   return jobId.slice(0, jobId.indexOf('-'))

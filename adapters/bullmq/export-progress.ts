@@ -1,6 +1,6 @@
-import type { Queue } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
-import { exportOf, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
+import { exportOf, isRangeJob, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
 /** How far one export of a queue is, or all of them. */
 export interface ExportProgress {
@@ -21,7 +21,7 @@ export interface ExportProgress {
   readonly bytes: number
   /** Blocks per second, over the last minute in which ranges were done; 0 before the first one. */
   readonly blocksPerSecond: number
-  /** Time left at this rate, in ms; undefined without one. */
+  /** Time left at this rate, in ms; undefined without one, or where only failed ranges are left. */
   readonly msLeft: number | undefined
   /** Ranges that were set aside; at most 100 of them are listed. */
   readonly failures: readonly RangeFailure[]
@@ -62,8 +62,12 @@ type Counts = Readonly<Partial<Record<(typeof STATES)[number], number>>>
 /** Reads it again and again: each time only the ranges that were done in between. */
 export class ProgressReader {
   readonly #queue: RangeQueue
-  /** The export that counts; undefined if all do. */
+  /** The export that counts; undefined if all of the queue do. */
   readonly #id: string | undefined
+  /** The ids of all exports that count. */
+  #counted: ReadonlySet<string> = new Set()
+  /** Jobs of the queue when all of them counted; while there are as many, no ids are read. */
+  #jobs: number | undefined
   #seen = 0
   #blocks = 0
   #rows = 0
@@ -79,50 +83,52 @@ export class ProgressReader {
   }
 
   async read(): Promise<ExportProgress> {
-    const all = await recordsOf(this.#queue)
-    const exports = [...all].filter(([id]) => this.#isCounted(id))
-    const counts = exports.length === all.size ? await this.#countAll() : await this.#countOwn()
+    const exports = [...(await recordsOf(this.#queue))].filter(([id]) => this.#id === undefined || id === this.#id)
+    this.#counted = new Set(this.#id === undefined ? exports.map(([id]) => id) : [this.#id])
+    const counts = await this.#count()
     // Afterwards: where no range is left, the blocks of the last one count.
     await this.#readDone()
     const { completed: done = 0, active = 0, waiting = 0, prioritized = 0, delayed = 0, failed = 0 } = counts
     const total = exports.reduce((sum, [, { from, to }]) => sum + to - from + 1, 0)
     const blocksPerSecond = this.#rate()
+    const toRun = active + waiting + prioritized + delayed
     return {
-      ranges: { total: done + active + waiting + prioritized + delayed + failed, done, active, waiting: waiting + prioritized, delayed, failed },
+      ranges: { total: done + toRun + failed, done, active, waiting: waiting + prioritized, delayed, failed },
       blocks: { total, done: this.#blocks },
       rows: this.#rows,
       bytes: this.#bytes,
       blocksPerSecond,
-      msLeft: blocksPerSecond === 0 ? undefined : ((total - this.#blocks) / blocksPerSecond) * 1000,
+      // Ranges that were set aside wait for somebody to put them back.
+      msLeft: blocksPerSecond === 0 || (failed > 0 && toRun === 0) ? undefined : ((total - this.#blocks) / blocksPerSecond) * 1000,
       failures: failed === 0 ? [] : await this.#failures(),
     }
   }
 
-  #isCounted(id: string): boolean {
-    return this.#id === undefined || id === this.#id
+  #isCounted(jobId: string): boolean {
+    return this.#counted.has(exportOf(jobId))
   }
 
-  #countAll(): Promise<Counts> {
-    return this.#queue.getJobCounts(...STATES)
-  }
-
-  /** All ids, of one moment: BullMQ counts no part of a queue. */
-  async #countOwn(): Promise<Counts> {
+  /** BullMQ counts no part of a queue: the ids of one moment tell which jobs are of the exports. */
+  async #count(): Promise<Counts> {
+    const all = await this.#queue.getJobCounts(...STATES)
+    if (sumOf(all) === this.#jobs) return all
     const ids: readonly string[][] = await this.#queue.getBackend().getRanges([...STATES], 0, -1)
-    return Object.fromEntries(STATES.map((state, i) => [state, ids[i]?.filter((id) => this.#isCounted(exportOf(id))).length ?? 0]))
+    const own: Counts = Object.fromEntries(STATES.map((state, i) => [state, ids[i]?.filter((id) => this.#isCounted(id)).length ?? 0]))
+    this.#jobs = sumOf(own) === ids.flat().length ? sumOf(own) : undefined
+    return own
   }
 
   async #failures(): Promise<RangeFailure[]> {
-    const ids = (await this.#queue.getRanges(['failed'], 0, -1)).filter((id) => this.#isCounted(exportOf(id)))
+    const ids = (await this.#queue.getRanges(['failed'], 0, -1)).filter((id) => this.#isCounted(id))
     const jobs = await Promise.all(ids.slice(0, MOST_FAILURES).map((id) => this.#queue.getJob(id)))
-    return jobs.filter((job) => job !== undefined).map(failureOf)
+    return jobs.filter(isRangeJob).map(failureOf)
   }
 
   async #readDone(): Promise<void> {
     for (;;) {
       const jobs = await this.#queue.getJobs(['completed'], this.#seen, this.#seen + AT_A_TIME - 1, true)
-      for (const { id = '', data, returnvalue, finishedOn, processedOn } of jobs) {
-        if (!this.#isCounted(exportOf(id))) continue
+      for (const { id = '', data, returnvalue, finishedOn, processedOn } of jobs.filter(isRangeJob)) {
+        if (!this.#isCounted(id)) continue
         const { from, to } = data.range
         // An export that was extended has its last range twice: in part, and as a whole.
         const place = id.slice(0, id.lastIndexOf('-'))
@@ -150,13 +156,41 @@ export class ProgressReader {
   }
 }
 
+function sumOf(counts: Counts): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0)
+}
+
 function failureOf({ data: { range, export: wanted }, attemptsMade, failedReason }: RangeJob): RangeFailure {
   return { ...range, dir: wanted.dir, attempts: attemptsMade, cause: failedReason }
 }
 
-/** Puts all ranges that were set aside back into the queue. Returns how many. */
+/**
+ * Puts all ranges that were set aside back into the queue, each with as many attempts as at first.
+ * Returns how many.
+ */
 export async function retryFailed(queue: Queue): Promise<number> {
-  const { failed = 0 } = await queue.getJobCounts('failed')
-  if (failed > 0) await queue.retryJobs({ state: 'failed' })
-  return failed
+  const ranges = (await failedJobs(queue)).filter(isRangeJob)
+  await Promise.all(ranges.map((job) => job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })))
+  return ranges.length
+}
+
+/** A failed job of a queue that is no range of an export. */
+export interface ForeignFailure {
+  readonly id: string
+  readonly cause: string
+}
+
+/** Failed jobs that are not hexline's, at most 100 of them. */
+export async function foreignFailures(queue: Queue): Promise<ForeignFailure[]> {
+  const jobs = (await failedJobs(queue)).filter((job) => !isRangeJob(job))
+  return jobs.slice(0, MOST_FAILURES).map(({ id = '', failedReason }) => ({ id, cause: failedReason }))
+}
+
+async function failedJobs(queue: Queue): Promise<Job[]> {
+  const jobs: Job[] = []
+  for (;;) {
+    const page = await queue.getJobs(['failed'], jobs.length, jobs.length + AT_A_TIME - 1)
+    jobs.push(...page)
+    if (page.length < AT_A_TIME) return jobs
+  }
 }

@@ -1,4 +1,4 @@
-import { type Job, WaitingError, Worker } from 'bullmq'
+import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import * as check from '../../src/check.ts'
 import { type Client, checkClient } from '../../src/client/client.ts'
@@ -8,7 +8,7 @@ import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
 import { OptionError } from '../../src/errors.ts'
 import { checkRedis, isWrongDatabase } from './connection.ts'
-import { exportJobOf, idOf, type RangeJobData } from './export-jobs.ts'
+import { exportJobOf, idOf, isRangeJob, type RangeJobData } from './export-jobs.ts'
 import { shareBudget } from './share-budget.ts'
 
 /** Options of `exportWorker`. */
@@ -108,6 +108,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   }
 
   const run = async (job: Job<RangeJobData, RangeEntry | null>, token?: string): Promise<RangeEntry | null> => {
+    if (!isRangeJob(job)) throw new UnrecoverableError(`job ${(job as Job).id} is not one of hexline's: it is set aside`)
     const { export: wanted, range } = job.data
     const id = job.id as string
     const stop = new AbortController()
@@ -148,7 +149,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     for (const id of ids) running.get(id)?.abort(LOST)
   })
   worker.on('failed', (job, error) => {
-    if (error !== LOST) onFailure?.(error, job?.data.range)
+    if (error !== LOST) onFailure?.(error, isRangeJob(job) ? job.data.range : undefined)
   })
   worker.on('error', (error) => {
     if (isWrongDatabase(error)) void end(new Error(`Redis refuses the database of the connection: ${error.message}`))

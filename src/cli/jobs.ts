@@ -1,9 +1,9 @@
 import { Command } from 'commander'
-import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
+import type { ExportProgress, ForeignFailure, RangeFailure } from '../../adapters/bullmq/export-progress.ts'
 import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { aligned, table } from './output/table.ts'
+import { aligned, type Column, table } from './output/table.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { openRedis, type RedisFlags, redisFlags } from './redis.ts'
 
@@ -40,16 +40,27 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
     lost.catch(() => {})
     const queue = queueing.openQueue(({ message }) => fail(new Error(`Redis does not answer: ${message}`)))
     const progress = await Promise.race([queueing.exportProgress(queue), lost])
+    const foreign = await Promise.race([queueing.foreignFailures(queue), lost])
     const retried = flags.retry ? await Promise.race([queueing.retryFailed(queue), lost]) : 0
     await queue.close()
-    io.stdout.write(`${flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, retried }) : textOf(progress, widthOf(io.stdout))}\n`)
+    const text =
+      flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, foreign, retried }) : textOf(progress, foreign, widthOf(io.stdout))
+    io.stdout.write(`${text}\n`)
     if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })
   } finally {
     queueing.close()
   }
 }
 
-function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures }: ExportProgress, width: number | undefined): string {
+function textOf(progress: ExportProgress, foreign: readonly ForeignFailure[], width: number | undefined): string {
+  const parts = [summaryOf(progress, width)]
+  const { failures } = progress
+  if (failures.length > 0) parts.push(table(failureColumns, failures, width))
+  if (foreign.length > 0) parts.push(`failed jobs that are not hexline's\n${table(foreignColumns, foreign, width)}`)
+  return parts.join('\n\n')
+}
+
+function summaryOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft }: ExportProgress, width: number | undefined): string {
   const left = msLeft === undefined || ranges.done === ranges.total ? '' : `, ${durationOf(msLeft)} left`
   const lines = [
     [
@@ -59,13 +70,17 @@ function textOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft, failures
     ['blocks', `${count(blocks.done)} of ${count(blocks.total)}, ${count(Math.round(blocksPerSecond))} blocks/s${left}`],
     ['files', `${countOf(rows, 'row')}, ${sizeOf(bytes)}`],
   ]
-  const summary = aligned(lines, [false, false], width)
-  if (failures.length === 0) return summary
-  const columns = [
-    { title: 'from', of: ({ from }: (typeof failures)[number]) => from, right: true },
-    { title: 'to', of: ({ to }: (typeof failures)[number]) => to, right: true },
-    { title: 'attempts', of: ({ attempts }: (typeof failures)[number]) => attempts, right: true },
-    { title: 'cause', of: ({ cause }: (typeof failures)[number]) => cause },
-  ]
-  return `${summary}\n\n${table(columns, failures, width)}`
+  return aligned(lines, [false, false], width)
 }
+
+const failureColumns: readonly Column<RangeFailure>[] = [
+  { title: 'from', of: ({ from }) => from, right: true },
+  { title: 'to', of: ({ to }) => to, right: true },
+  { title: 'attempts', of: ({ attempts }) => attempts, right: true },
+  { title: 'cause', of: ({ cause }) => cause },
+]
+
+const foreignColumns: readonly Column<ForeignFailure>[] = [
+  { title: 'job', of: ({ id }) => id },
+  { title: 'cause', of: ({ cause }) => cause },
+]

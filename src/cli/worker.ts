@@ -72,10 +72,10 @@ async function work(flags: Flags, io: Io): Promise<void> {
           messages.tell(`blocks ${from} to ${to}: ${countOf(files.length, 'file')}, ${sizeOf(bytes)}`, { type: 'range', from, to, files: files.length, bytes })
         },
         onFailure(error, range) {
-          const text = `${range === undefined ? '' : `blocks ${range.from} to ${range.to}: `}${error.message}`
+          if (range !== undefined) return messages.warn(`blocks ${range.from} to ${range.to}: ${error.message}`)
           // Redis is tried again and again.
-          if (text !== said) messages.warn(text)
-          said = text
+          if (error.message !== said) messages.warn(error.message)
+          said = error.message
         },
       })
       const release = onSignals((name) => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { Queue } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hexline, hexlineOnTerminal, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
@@ -96,6 +97,27 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       type: 'error',
       message: '1 range failed and was set aside: hexline jobs shows why, and puts them back with --retry',
     })
+  })
+
+  it('a worker tells each failure of a range, also a second time, and jobs lists what others have added', async () => {
+    isBroken = true
+    const dir = join(folder, 'again')
+    const foreign = new Queue('hexline', { connection: redis.redis, prefix: 'hexline' })
+    let id: string | undefined
+    const [, worked] = await withWorker(async () => {
+      id = (await foreign.add('mail', { to: 'somebody' })).id
+      expect((await hexline([...exportArgs(dir), '--attempts', '1'], { env: env() })).code).toBe(1)
+      const jobs = await hexline(['jobs', '--retry'], { env: env() })
+      expect(jobs).toMatchObject({ code: 0, stderr: '1 range put back\n' })
+      expect(jobs.stdout).toMatch(/^ranges {2}4 of 5 done, .* 1 failed\nblocks {2}30 of 40, \d+ blocks\/s\n/)
+      expect(jobs.stdout).toMatch(
+        new RegExp(`\n\nfailed jobs that are not hexline's\njob +cause\n${id} +job ${id} is not one of hexline's: it is set aside\n$`),
+      )
+      expect((await hexline(exportArgs(dir), { env: env() })).code).toBe(1)
+    })
+    await foreign.close()
+    expect(worked.stderr.match(/blocks 20 to 29: [^\n]*no such block/g)).toHaveLength(2)
+    expect(worked.stderr).toContain(`job ${id} is not one of hexline's`)
   })
 
   it.each([

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq'
-import { enqueueExport, exportProgress } from 'hexline/bullmq'
+import { enqueueExport, exportProgress, retryFailed } from 'hexline/bullmq'
 import { expect, it } from 'vitest'
-import { ProgressReader } from '../../../adapters/bullmq/export-progress.ts'
+import { foreignFailures, ProgressReader } from '../../../adapters/bullmq/export-progress.ts'
 import { hasRedis, startRedis } from '../../support/redis.ts'
 
 it.runIf(hasRedis)('sums up what is done, each time only what has come since, and knows no rate before that', async () => {
@@ -52,6 +52,36 @@ it.runIf(hasRedis)('sums up what is done, each time only what has come since, an
       await server.redis.hset(queue.toKey(job.id as string), { name: 'range', data: JSON.stringify(job.data), opts: '{}', returnvalue: 'null', timestamp: '1' })
     }
     expect(await exportProgress(queue)).toMatchObject({ ranges: { done: 2 }, blocks: { done: 1000 } })
+  } finally {
+    await queue.close()
+    await server.stop()
+  }
+})
+
+it.runIf(hasRedis)("leaves out what is not hexline's, and knows no time left where only failed ranges are left", async () => {
+  const server = await startRedis()
+  const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
+  try {
+    const { id } = await enqueueExport(queue, { dir: '/data', from: 0, to: 1999, chainId: 1 })
+    const foreign = (await queue.add('mail', { to: 'somebody' })).id as string
+    const malformed = (await queue.add('range', {}, { jobId: `${id}-2000-2999` })).id as string
+    for (const [state, ids] of Object.entries({ completed: [`${id}-0-999`, foreign], failed: [`${id}-1000-1999`, malformed] }))
+      for (const each of ids) {
+        await server.redis.lrem(queue.toKey('wait'), 1, each)
+        await server.redis.zadd(queue.toKey(state), 1, each)
+        await server.redis.hset(queue.toKey(each), { processedOn: '1000', finishedOn: '2000', returnvalue: 'null', failedReason: `it is ${state}` })
+      }
+    for (const one of [undefined, id])
+      expect(await exportProgress(queue, one)).toMatchObject({
+        ranges: { total: 3, done: 1, failed: 2 },
+        blocks: { total: 2000, done: 1000 },
+        blocksPerSecond: 1000,
+        msLeft: undefined,
+        failures: [{ from: 1000, to: 1999 }],
+      })
+    expect(await foreignFailures(queue)).toEqual([{ id: malformed, cause: 'it is failed' }])
+    expect(await retryFailed(queue)).toBe(1)
+    expect(await exportProgress(queue)).toMatchObject({ ranges: { waiting: 1, failed: 1 }, msLeft: 1000 })
   } finally {
     await queue.close()
     await server.stop()

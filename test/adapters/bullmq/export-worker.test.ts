@@ -7,6 +7,7 @@ import { type Client, createClient, OptionError } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { enqueueExport, exportProgress, exportWorker, type QueuedExport, retryFailed } from 'hexline/bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { foreignFailures } from '../../../adapters/bullmq/export-progress.ts'
 import type { ExportWorker, ExportWorkerOptions } from '../../../adapters/bullmq/export-worker.ts'
 import type { ChainOptions } from '../../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../../support/dataset-chain.ts'
@@ -139,10 +140,29 @@ describe.runIf(hasRedis)('a worker', () => {
     const { failures: aside } = await exportProgress(queue)
     expect(aside).toEqual([{ from: 20, to: 29, dir: plan.dir, attempts: 2, cause: expect.stringContaining('no such block') }])
     expect(failures).toHaveLength(2)
+    // Put back, it has all its attempts again.
+    expect(await retryFailed(queue)).toBe(1)
+    await eventually(() => expect(failures).toHaveLength(4))
+    await eventually(async () => expect((await exportProgress(queue)).failures).toMatchObject([{ from: 20, attempts: 2 }]))
     onCall = () => undefined
     expect(await retryFailed(queue)).toBe(1)
     await new Promise<void>((resolve) => worker.worker.on('completed', (job) => job.data.range.from === 20 && resolve()))
     expect((await exportProgress(queue)).ranges).toMatchObject({ failed: 0 })
+  })
+
+  it("jobs that are not hexline's are set aside by their ids, and count in nothing", async () => {
+    await enqueueExport(queue, plan)
+    const datas = [{ to: 'somebody@example.com' }, null, { range: { from: 1, to: 2 } }, { range: { from: 'x', to: 2 }, export: { dir: '/', chainId: 1 } }]
+    const ids: (string | undefined)[] = []
+    for (const data of datas) ids.push((await queue.add('mail', data, { attempts: 3 })).id)
+    const failures: unknown[] = []
+    const worker = start({ onFailure: (error, range) => failures.push([error.message, range]) })
+    await done(worker, 5)
+    await eventually(() => expect(failures).toHaveLength(4))
+    expect(failures).toEqual(ids.map((id) => [`job ${id} is not one of hexline's: it is set aside`, undefined]))
+    expect(await exportProgress(queue)).toMatchObject({ ranges: { total: 5, done: 5, failed: 0 }, failures: [] })
+    expect(await retryFailed(queue)).toBe(0)
+    expect((await foreignFailures(queue)).map(({ id }) => id).sort()).toEqual(ids)
   })
 
   it('that is closed gives back the ranges that it cannot finish, and leaves nothing of them', async () => {
