@@ -53,26 +53,36 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
       // A question waits until Redis is back: the user does not have to.
       const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener('abort', () => reject(stop.signal.reason)))
       stopped.catch(() => {})
-      const { id, ranges, added } = await Promise.race([
-        queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts),
-        stopped,
-      ])
+      const enqueue = () => Promise.race([queueing.enqueueExport(queue, { ...options, dir: job.dir, to, chainId: header.chainId }, attempts), stopped])
+      const { id, ranges, added } = await enqueue()
       messages.tell(`${countOf(ranges, 'range')} in the queue, ${count(added)} of them new; hexline worker exports them`, {
         type: 'enqueued',
         ranges,
         added,
       })
-      const reader = new queueing.ProgressReader(queue, id)
+      let reader = new queueing.ProgressReader(queue, id)
       const read = () => Promise.race([reader.read(), stopped])
-      const first = await read()
+      let first = await read()
       let progress = first
+      let known = ranges
       meter.start()
       for (;;) {
-        meter.update(figuresOf(progress, first))
         const { total, done, failed } = progress.ranges
-        if (done + failed === total) break
-        await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted())
-        progress = await read()
+        if (total >= known) {
+          meter.update(figuresOf(progress, first))
+          if (done + failed === total) break
+          known = total
+          await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted())
+          progress = await read()
+        } else {
+          // Those that were exported are in the folder, where a worker finds them.
+          await enqueue()
+          meter.start()
+          messages.warn(`Redis has lost ${countOf(known - total, 'range')} of this export: what was missing is in the queue again`)
+          reader = new queueing.ProgressReader(queue, id)
+          first = progress = await read()
+          known = ranges
+        }
         isLost = false
       }
       // Nothing was left to do.

@@ -7,6 +7,7 @@ import { Queue } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { hexline, hexlineOnTerminal, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
+import { eventually } from '../support/eventually.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
 
 describe.runIf(hasRedis)('a queue on Redis', () => {
@@ -222,6 +223,35 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     running.kill('SIGINT')
     expect((await running.ended).code).toBe(130)
     await own.stop()
+  })
+
+  it('an export whose ranges Redis has lost adds them again, and ends when all are done', async () => {
+    isBroken = true
+    const queue = new Queue('hexline', { connection: redis.redis, prefix: 'hexline' })
+    const [{ code, stderr }] = await withWorker(async () => {
+      const running = startHexline(exportArgs(join(folder, 'lost')), { env: env() })
+      const said = createInterface({ input: running.stderr as Readable })[Symbol.asyncIterator]()
+      const warned = async () => {
+        for (;;) {
+          const line: string = (await said.next()).value
+          if (line.includes('"warning"')) return line
+        }
+      }
+      const fourDone = () => eventually(async () => expect(await queue.getCompletedCount()).toBe(4))
+      await fourDone()
+      await redis.redis.flushall()
+      expect(await warned()).toContain('Redis has lost 5 ranges of this export: what was missing is in the queue again')
+      await fourDone()
+      await (await queue.getCompleted())[0]?.remove()
+      expect(await warned()).toContain('Redis has lost 1 range of this export')
+      isBroken = false
+      return await running.ended
+    })
+    await queue.close()
+    expect(code).toBe(0)
+    const facts = json(stderr)
+    expect(facts.filter(({ type }) => type === 'warning')).toHaveLength(2)
+    expect(facts.at(-1)).toMatchObject({ type: 'exported', ranges: 5 })
   })
 
   /** Runs a worker until `use` has ended, and then ends it as a process is ended. */
