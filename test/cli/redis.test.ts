@@ -211,8 +211,15 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     const said = createInterface({ input: running.stderr as Readable })[Symbol.asyncIterator]()
     expect((await said.next()).value).toContain('"enqueued"')
     process.kill(own.pid, 'SIGSTOP')
+    // This one answers when a command connects, and not later.
+    const later = await startRedis()
+    await later.redis.client('PAUSE', 600_000, 'WRITE')
     const silence = "Socket timeout. Expecting data, but didn't receive any in 10000ms."
-    const all = await Promise.all([['jobs'], ['worker'], exportArgs(join(folder, 'silent'))].map((args) => hexline(args, { env: environment })))
+    const atStart = [['jobs'], ['worker'], exportArgs(join(folder, 'silent'))].map((args) => hexline(args, { env: environment }))
+    const jobs = await hexline(['jobs'], { env: { HEXLINE_REDIS_URL: later.url } })
+    expect(jobs).toEqual({ code: 1, stdout: '', stderr: `hexline: Redis does not answer: ${silence}\n` })
+    await later.stop()
+    const all = await Promise.all(atStart)
     for (const { code, stderr } of all) {
       expect(code).toBe(1)
       expect(stderr).toContain(`Redis at 127.0.0.1:${own.port} cannot be used: ${silence}`)
