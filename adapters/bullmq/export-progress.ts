@@ -170,7 +170,14 @@ function failureOf({ data: { range, export: wanted }, attemptsMade, failedReason
  */
 export async function retryFailed(queue: Queue): Promise<number> {
   const ranges = (await failedJobs(queue)).filter(isRangeJob)
-  await Promise.all(ranges.map((job) => job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })))
+  const client = await queue.getBackend().connection.client
+  await Promise.all(
+    ranges.map(async (job) => {
+      // How many workers it has killed, which BullMQ's retry keeps.
+      await client.hdel(queue.toKey(job.id as string), 'stc')
+      await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+    }),
+  )
   return ranges.length
 }
 

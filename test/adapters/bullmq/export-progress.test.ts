@@ -80,7 +80,9 @@ it.runIf(hasRedis)("leaves out what is not hexline's, and knows no time left whe
         failures: [{ from: 1000, to: 1999 }],
       })
     expect(await foreignFailures(queue)).toEqual([{ id: malformed, cause: 'it is failed' }])
+    await server.redis.hset(queue.toKey(`${id}-1000-1999`), { atm: '5', stc: '20' })
     expect(await retryFailed(queue)).toBe(1)
+    expect(await queue.getJob(`${id}-1000-1999`)).toMatchObject({ attemptsMade: 0, stalledCounter: 0 })
     expect(await exportProgress(queue)).toMatchObject({ ranges: { waiting: 1, failed: 1 }, msLeft: 1000 })
   } finally {
     await queue.close()
