@@ -72,12 +72,13 @@ function grid(rows: readonly (readonly string[])[], isRight: readonly boolean[],
     .join('\n')
 }
 
-/** Each record as a list of its fields, under its number. Nothing is shortened. */
+/** Each record as a list of its fields that are not empty, under its number. Nothing is shortened. */
 function lists(titles: readonly string[], texts: readonly (readonly string[])[], width: number): string {
   const longest = Math.max(...titles.map(({ length }) => length))
   const room = Math.max(NARROWEST, width - longest - GAP.length)
-  const fields = (row: readonly string[]) =>
-    row.flatMap((text, i) => wrapped(text, room, pieces).map((line, at) => `${(at === 0 ? (titles[i] as string) : '').padEnd(longest)}${GAP}${line}`.trimEnd()))
+  const fieldOf = (text: string, i: number) =>
+    wrapped(text, room, pieces).map((line, at) => `${(at === 0 ? (titles[i] as string) : '').padEnd(longest)}${GAP}${line}`.trimEnd())
+  const fields = (row: readonly string[]) => row.flatMap((text, i) => (text === '' ? [] : fieldOf(text, i)))
   return texts.map((row, i) => [`row ${i + 1}`, ...fields(row)].join('\n')).join('\n\n')
 }
 
