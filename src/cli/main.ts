@@ -10,7 +10,13 @@ export async function main(version: string, io: Io): Promise<number> {
   // Where nobody reads the messages, the exit code still tells how it ended.
   io.stderr.on('error', () => {})
   try {
-    await createProgram(version, messages, io).parseAsync(io.args, { from: 'user' })
+    const args = [...io.args]
+    const program = createProgram(version, messages, { ...io, args })
+    // `help plan export` as `plan help export`: commander's own help looks at one name only.
+    const [first, group, name] = args
+    const isGroup = program.commands.some((command) => command.name() === group && command.commands.length > 0)
+    if (first === 'help' && name !== undefined && isGroup) args.splice(0, 2, group as string, first)
+    await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     // Commander has reported this usage error. 2 tells scripts that it is not a failed job.

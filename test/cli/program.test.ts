@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { CommanderError } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
+import { hexline } from '../support/command.ts'
 import { errorOf } from '../support/server.ts'
 
 /** The output of a command line, and the reported failures. */
@@ -92,4 +93,12 @@ describe('wrong usage is reported once, and nothing is printed', () => {
   ])('%j', async (args, message) => {
     expect(await run(...args)).toEqual({ printed: '', failures: [message] })
   })
+})
+
+it('hexline help of a command of a group is its help', async () => {
+  const of = (...names: string[]) => hexline(['help', ...names])
+  expect((await of('plan', 'export')).stdout).toMatch(/^Usage: hexline plan export /)
+  expect(await of('nft', 'zz')).toEqual({ code: 2, stdout: '', stderr: "hexline: unknown command 'zz'\n" })
+  // Nothing is called.
+  expect((await of('call', 'eth_chainId')).stdout).toMatch(/^Usage: hexline call /)
 })
