@@ -168,11 +168,15 @@ function expectedUrl(what: string, example: string | undefined): string {
 
 function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE, example: string | undefined): URL {
   const expected = expectedUrl(what, example)
+  // `new URL` escapes white space inside: of two URLs in one text, the second one would be sent to
+  // the first.
+  if (typeof value === 'string' && /\S\s+\S/.test(value)) throw new OptionError(name, expected, 'a text with white space in it')
   if (typeof value !== 'string' || value === '') throw new OptionError(name, expected, value === '' ? 'an empty string' : show(value))
   try {
     return new URL(value)
   } catch {
-    // The error of URL holds the text. `localhost:8545` is one, with a scheme of its own.
+    // The error of URL holds the text. It reads `localhost:8545` as a URL with a scheme of its own,
+    // and throws for `127.0.0.1:8545`.
     throw new OptionError(name, expected, /^[\w.-]+:\d/.test(value) ? without : 'an invalid URL')
   }
 }

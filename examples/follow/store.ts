@@ -23,7 +23,7 @@ for await (const item of follow(client, { from, logs: true, onProgress })) {
     for (const { logIndex, address, topics, data } of logs)
       await database.run('INSERT INTO logs VALUES ($1, $2, $3, $4, $5)', [block.hash, logIndex, address, topics.join(), data])
   }
-  // 500 blocks of history are one transaction, and so is each new block.
+  // While it is behind, 500 blocks are one transaction; then each block is.
   if (item.type === 'block' && item.block.number < head && uncommitted < 500) continue
   await database.run('DELETE FROM place')
   await database.run('INSERT INTO place VALUES ($1)', [JSON.stringify(item.cursor)])

@@ -31,7 +31,7 @@ export function callCommand(io: Io): Command {
   )
     .option('--json', 'print JSON, with amounts as decimal strings')
     .option('--raw', "print the node's own JSON")
-    .option('--params <json>', 'all parameters as one JSON array, which is sent as it is')
+    .option('--params <json>', 'all parameters as one JSON array, in which numbers stay numbers')
     .addHelpText(
       'after',
       `

@@ -38,6 +38,7 @@ interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
 }
 
 const NEWLINE = Buffer.from('\n')
+
 /** `hexline logs`: the logs of a range of blocks as NDJSON. */
 export function logsCommand(io: Io): Command {
   const command = new Command('logs')

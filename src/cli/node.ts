@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { nodeUrl as checkNodeUrl } from '../check.ts'
 import type { Endpoint } from '../client/endpoint.ts'
 import { OptionError } from '../errors.ts'
 import { chains, checkChain, nodeUrl } from '../eth/chains.ts'
@@ -45,12 +46,11 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
     ] as const) {
       if (value !== undefined) throw new OptionError(flag, '--chain with it', 'no --chain')
     }
-    const urls = rpc ?? env.HEXLINE_RPC_URL?.split(/\s+/).filter((url) => url !== '') ?? []
     const keyed = rpc?.find(mayHoldKey)
     if (keyed !== undefined) warnOfKey(messages, keyed, 'HEXLINE_RPC_URL')
-    const [url] = urls
-    if (!url) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
-    return urls.length === 1 ? url : urls
+    const endpoint = endpointOf(rpc === undefined ? urlsIn(env) : rpc, rpc === undefined ? 'HEXLINE_RPC_URL' : '--rpc')
+    if (endpoint === undefined) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
+    return endpoint
   }
   if (flags.apiKey !== undefined) messages.warn('other users of this machine can see a key given as an argument; use HEXLINE_API_KEY instead')
   if (flags.baseUrl !== undefined) warnOfKey(messages, flags.baseUrl, 'HEXLINE_RPC_BASE_URL')
@@ -62,6 +62,22 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
   }
   nodeUrl(address)
   return address
+}
+
+/** The node or nodes of HEXLINE_RPC_URL, if it names any. Throws `OptionError`. */
+export function endpointIn(env: Io['env']): Endpoint | readonly Endpoint[] | undefined {
+  return endpointOf(urlsIn(env), 'HEXLINE_RPC_URL')
+}
+
+function urlsIn({ HEXLINE_RPC_URL: text = '' }: Io['env']): string[] {
+  return text.split(/\s+/).filter((url) => url !== '')
+}
+
+/** Of several URLs, the error says which one is wrong. */
+function endpointOf(urls: readonly string[], source: string): Endpoint | readonly Endpoint[] | undefined {
+  if (urls.length < 2) return urls[0] || undefined
+  for (const [i, url] of urls.entries()) checkNodeUrl(`${source}, URL ${i + 1} of ${urls.length}`, url, 'https://rpc.example.com/KEY')
+  return urls
 }
 
 function required(value: string | undefined, flag: string, expected: string): string {

@@ -1,19 +1,13 @@
 import { OptionError } from '../errors.ts'
 import { encodeQuantity } from '../eth/codec/quantity.ts'
-import { redact } from './output/redact.ts'
-
-/**
- * `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as on other chains; any short name. Keys do
- * not look like these.
- */
-const METHOD = /^(?:[a-z][a-zA-Z0-9]{0,15}[_.][\w.]{1,60}|[a-zA-Z]{1,60}\d{0,2}|[\w.:-]{1,15})$/
+import { isMethodName, redact } from './output/redact.ts'
 
 /**
  * Checks the name of a method. Throws `OptionError` for anything else, such as a URL, which would
  * be sent to the node, and might be echoed by it.
  */
 export function methodFrom(text: string): string {
-  if (METHOD.test(text)) return text
+  if (isMethodName(text)) return text
   throw new OptionError('method', 'the name of a method, such as eth_getBalance', redact(text))
 }
 
@@ -41,9 +35,14 @@ export function paramsFrom(text: string): unknown[] {
 }
 
 function jsonFrom(text: string, option: string, expected: string): unknown {
+  const exact = (_: string, value: unknown) => {
+    if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isInteger(value)) return value
+    throw new OptionError(option, 'integers of at most 2^53 - 1, and larger ones as hex in quotes', 'a larger one')
+  }
   try {
-    return JSON.parse(text)
+    return JSON.parse(text, exact)
   } catch (error) {
+    if (error instanceof OptionError) throw error
     throw new OptionError(option, expected, `${redact(text)} (${syntaxFault(error)})`)
   }
 }

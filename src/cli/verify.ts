@@ -1,10 +1,11 @@
 import { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
+import type { Endpoint } from '../client/endpoint.ts'
 import { type DatasetReport, verifyDataset } from '../dataset/verify-dataset.ts'
 import { OptionError } from '../errors.ts'
 import { Meter, Tally } from './meter.ts'
-import { type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
+import { endpointIn, type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
@@ -60,10 +61,10 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io, messages, flags, tally)
-  const url = urlOf(flags, io)
+  const endpoint = nodeOf(flags, io)
   if (typeof flags.against === 'string') warnOfKey(messages, flags.against, 'HEXLINE_RPC_URL')
   const client: Client | undefined =
-    url === undefined ? undefined : createClient(url, { ...timesFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+    endpoint === undefined ? undefined : createClient(endpoint, { ...timesFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   try {
     meter.start()
@@ -94,11 +95,11 @@ function inCommand(error: unknown): unknown {
   return name === undefined ? error : new OptionError(name, (error as OptionError).expected, (error as OptionError).received)
 }
 
-function urlOf({ against }: Flags, { env }: Io): string | undefined {
+function nodeOf({ against }: Flags, { env }: Io): Endpoint | readonly Endpoint[] | undefined {
   if (against === undefined || typeof against === 'string') return against
-  const { HEXLINE_RPC_URL: url } = env
-  if (!url) throw new OptionError('--against', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
-  return url
+  const endpoint = endpointIn(env)
+  if (endpoint === undefined) throw new OptionError('--against', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
+  return endpoint
 }
 
 /** Lists are wrapped to this many columns where no terminal is narrower. */

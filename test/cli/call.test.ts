@@ -84,13 +84,21 @@ describe('hexline call', () => {
 })
 
 describe('--params', () => {
-  it('is sent as it is, with numbers as numbers', async () => {
+  it('keeps numbers as numbers', async () => {
     expect((await call('net_peers', '--params', '[5, "6", [7]]')).sent).toEqual([['net_peers', [5, '6', [7]]]])
     expect(await call('eth_getBalance', '--params', `["${ADDRESS}", "latest"]`)).toMatchObject({ code: 0, stdout: '1000000000000000000 wei (1 ether)\n' })
   })
 
   it.each([
     [['--params', '{}'], 'hexline: --params: expected a JSON array, received "{}"\n'],
+    [
+      ['--params', '[12345678901234567890]'],
+      'hexline: --params: expected integers of at most 2^53 - 1, and larger ones as hex in quotes, received a larger one\n',
+    ],
+    [
+      ['[{"value":1000000000000000000001}]'],
+      'hexline: params[0]: expected integers of at most 2^53 - 1, and larger ones as hex in quotes, received a larger one\n',
+    ],
     [['--params', '[1'], /^hexline: --params: expected a JSON array, received "\[1" \(.*\)\n$/],
     [['1', '--params', '[1]'], 'hexline: --params: expected either --params or parameters as arguments, received both\n'],
   ])('%j ends with 2 before anything is sent', async (args, stderr) => {
@@ -129,7 +137,7 @@ describe('a failure', () => {
     expect([code, stderr]).toEqual([1, `hexline: ${server.url.slice(7)}: ${misspelt}: Method not found; did you mean ${meant}?\n`])
   })
 
-  it.each(['eth_getTransactionReceipt', 'anvil_setBlockTimestampInterval', 'engine_getPayloadBodiesByHashV1'])(
+  it.each(['eth_getTransactionReceipt', 'anvil_setBlockTimestampInterval', 'engine_getPayloadBodiesByHashV1', 'zks_getL1BatchDetails'])(
     'names the method %s, although a long argument may be a key',
     async (method) => {
       await server.close()
@@ -138,6 +146,18 @@ describe('a failure', () => {
       expect(stderr).toBe(`hexline: ${server.url.slice(7)}: ${method}: no\n`)
     },
   )
+
+  it.each([
+    ['an argument', ['x_y', 'livekey_abcdEfghIjklMnopQrstUvwxyz']],
+    ['an argument, after a flag', ['--timeout', '5', 'x_y', 'livekey_abcdEfghIjklMnopQrstUvwxyz']],
+    ['the value of a flag', ['--api-key', 'livekey_abcdEfghIjklMnopQrstUvwxyz', 'x_y']],
+  ])('hides %s that may be a key and that the node echoes, though it looks like a method', async (_, args) => {
+    await server.close()
+    server = await startChain({ head: 1, answer: () => ({ error: { code: -32000, message: 'no livekey_abcdEfghIjklMnopQrstUvwxyz' } }) })
+    const { code, stderr } = await call(...args)
+    expect(code).toBeGreaterThan(0)
+    expect(stderr).not.toContain('livekey')
+  })
 
   it.each([
     [['eth_getBalance', '0x12'], 'hexline: params[0]: expected an address (20 bytes in hex), received "0x12"\n'],

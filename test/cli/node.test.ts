@@ -23,6 +23,12 @@ describe('the node', () => {
     [{}, { HEXLINE_RPC_URL: `http://b.example/${KEY}` }, { endpoint: `http://b.example/${KEY}` }],
     [{ rpc: ['http://a.example', 'ws://b.example'] }, {}, { endpoint: ['http://a.example', 'ws://b.example'] }],
     [{}, { HEXLINE_RPC_URL: `  http://a.example/${KEY}\n http://b.example ` }, { endpoint: [`http://a.example/${KEY}`, 'http://b.example'] }],
+    [
+      {},
+      { HEXLINE_RPC_URL: `http://a.example/${KEY} b.example/${KEY}` },
+      { refused: expect.stringMatching(/^HEXLINE_RPC_URL, URL 2 of 2: expected an http, .*, received an invalid URL$/) },
+    ],
+    [{ rpc: ['http://a.example', ''] }, {}, { refused: expect.stringMatching(/^--rpc, URL 2 of 2: expected .*, received an empty string$/) }],
     [{}, { HEXLINE_RPC_URL: ' ' }, { refused: "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing" }],
     [{ chain: 'base' }, { HEXLINE_RPC_BASE_URL: 'http://a.example', HEXLINE_API_KEY: KEY, HEXLINE_RPC_URL: 'http://b.example' }, { endpoint: address }],
     [{ chain: 'base', baseUrl: 'http://a.example' }, { HEXLINE_RPC_BASE_URL: 'http://b.example', HEXLINE_API_KEY: KEY }, { endpoint: address }],

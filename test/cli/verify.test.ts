@@ -106,6 +106,13 @@ it('--against compares with a node, and says how to repeat that', async () => {
   expect(again.stdout).toBe(first.stdout)
 })
 
+it('--against takes several nodes from the environment, of which one may be dead', async () => {
+  const { code, stderr } = await hexline(['verify', whole, '--against', '--sample', '3', '--quiet'], {
+    env: { HEXLINE_RPC_URL: `http://127.0.0.1:1/KEY ${server.url}` },
+  })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})
+
 it('--against counts the calls that the node throttled', async () => {
   const busy = await serve(always('', { status: 429, headers: { 'retry-after': '0' } }), forward(server.url))
   const { code, stderr } = await hexline(['verify', whole, '--against', busy.url, '--sample', '3'])

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,8 +23,8 @@ it('docs/follow.md shows the programs of examples/follow unchanged; they are typ
   )
 })
 
-it.each(nightly('a reorganisation and a kill'))('its database has each log of the chain once, after %s', async () => {
-  const chain = new ForkingChain(60)
+it.each(nightly('reorganisations and kills between its transactions'))('its database has each log of the chain once, after %s', async () => {
+  const chain = new ForkingChain(1400)
   const server = await serve(chain.node())
   const folder = mkdtempSync(join(tmpdir(), 'hexline-store-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -40,21 +40,44 @@ it.each(nightly('a reorganisation and a kill'))('its database has each log of th
     child.kill('SIGKILL')
     await ended
   }
-  const looks = () => server.requests.filter(({ entries }) => entries[0]?.params[0] === 'latest').length
-  for (let run = 0; run < 2; run++) {
-    const child = start()
-    const before = looks()
-    // Looks again and again when it has stored everything; the first run is killed before that.
-    await eventually(() => {
+  const until = (child: ChildProcess, isSo: () => boolean) =>
+    eventually(() => {
       if (child.exitCode !== null) throw new Error('it has ended by itself')
-      if (looks() - before < (run < 1 ? 1 : 3)) throw new Error('it has not caught up')
+      if (!isSo()) throw new Error('not yet')
     })
-    await kill(child)
-    if (run < 1) chain.reorganise(9, 20)
+  /** What DuckDB has committed since it was opened. */
+  const committed = () => statSync(join(folder, 'logs.duckdb.wal'), { throwIfNoEntry: false })?.size ?? 0
+  const rowsOf = async (query: string) => {
+    const instance = await DuckDBInstance.create(join(folder, 'logs.duckdb'))
+    const connection = await instance.connect()
+    try {
+      return (await connection.runAndReadAll(query)).getRows()
+    } finally {
+      connection.closeSync()
+      instance.closeSync()
+    }
   }
-  const instance = await DuckDBInstance.create(join(folder, 'logs.duckdb'))
-  const rows = (await (await instance.connect()).runAndReadAll('SELECT block, log FROM logs ORDER BY block, log')).getRows()
-  instance.closeSync()
+  const looks = () => server.requests.filter(({ entries }) => entries[0]?.params[0] === 'latest').length
+
+  // Killed with the first 500 blocks in the database, of which 100 are then replaced.
+  const first = start()
+  await until(first, () => committed() > 20_000)
+  await kill(first)
+  const [saved] = await rowsOf('SELECT cursor FROM place')
+  const { number } = JSON.parse(String(saved?.[0])) as { number: number }
+  expect(number).toBeLessThan(1400)
+  chain.reorganise(1400 - number + 100)
+
+  // Others are replaced while it runs.
+  const second = start()
+  const before = committed()
+  await until(second, () => committed() > before + 20_000)
+  chain.reorganise(250)
+  const seen = looks()
+  // Looks again and again when it has stored everything.
+  await until(second, () => looks() >= seen + 4)
+  await kill(second)
+  const rows = await rowsOf('SELECT block, log FROM logs ORDER BY block, log')
   const expected = chain.blocks.flatMap(({ hash, logs }) => Array.from({ length: logs }, (_, i): [string, number] => [hash, i]))
   expect(rows).toEqual(expected.sort(([a, i], [b, j]) => (a < b ? -1 : a > b ? 1 : i - j)))
 })

@@ -1,4 +1,4 @@
-import { CodecError, type ErrorKind, HexlineError, HttpError, IntegrityError, MalformedReplyError, OptionError, RpcError } from '../../errors.ts'
+import { CodecError, type ErrorKind, HexlineError, HttpError, IntegrityError, MalformedReplyError, OptionError, RpcError, TimeoutError } from '../../errors.ts'
 import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
 import { excerpt, harmlessText } from '../../text.ts'
@@ -67,9 +67,8 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   // Only a server's text is shortened. What is wrong in a chain or a dataset names two hashes.
   if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
-  const message = excerpt(scrub(error.message))
-    .replace('(deadlineMs)', '(--deadline)')
-    .replace(/(?<=within \d{1,15} ms)$/, isOfService(error) ? ' (--deadline)' : ' (--timeout)')
+  const said = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
+  const message = error instanceof TimeoutError ? said.replace(/(?<=within \d{1,15} ms)$/, isOfService(error) ? ' (--deadline)' : ' (--timeout)') : said
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
 }
@@ -170,8 +169,8 @@ const serviceHints: Readonly<Partial<Record<ErrorKind, string>>> = {
 }
 
 /** An operation of a REST group. */
-function isOfService({ method }: HexlineError): boolean {
-  return method?.startsWith('get') === true
+function isOfService({ method = '' }: HexlineError): boolean {
+  return /^get(?:Wallet|Transaction$|Nft|Collections|Streams)/.test(method)
 }
 
 function hintFor(error: unknown): string | undefined {

@@ -4,8 +4,6 @@ import { type Scrub, scrubber } from '../../http/secrets.ts'
 
 /** Longer strings may be keys. */
 const SHORT = 15
-/** A method that hexline does not know, such as `anvil_setBlockTimestampInterval`. */
-const METHOD = /^[a-z]{2,12}_[a-z][A-Za-z]{1,40}\d{0,2}$/
 
 /**
  * An argument as an error message may show it. It may be a secret in the wrong place, so a URL is
@@ -57,13 +55,35 @@ export function argumentScrubber(args: readonly string[]): Scrub {
   const urls = args.flatMap((arg) => arg.match(/[a-z][\w+.-]{0,30}:\/\/[^\s"'\\<>{}]+/gi) ?? []).filter((url) => URL.canParse(url))
   // In `--flag=value`, the value is after the sign. Methods, hashes and hex bytes are not secrets,
   // and JSON is a parameter.
-  const isMethod = (text: string) => isKnown(text) || (args.includes('call') && METHOD.test(text))
+  const called = methodIn(args)
+  const isMethod = (text: string) => isKnown(text) || text === called
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)])
   const keys = values.filter(
     (text) => !urls.includes(text) && !isPlain(text) && !isMethod(text) && !/^0x[0-9a-f]+$/i.test(text) && /^[\w./:@?=&%+-]+$/.test(text),
   )
   const scrubs = [...urls.map((url) => scrubber(new URL(url), {}, [], Object.keys(chains))), scrubber(new URL('http://localhost'), {}, keys)]
   return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
+}
+
+/** The method of `hexline call`, which takes no other names for it. */
+function methodIn(args: readonly string[]): string | undefined {
+  const [command, ...others] = args
+  if (command !== 'call') return undefined
+  const method = others.find((arg, i) => !arg.startsWith('-') && !takesValue(others[i - 1]))
+  return method !== undefined && isMethodName(method) ? method : undefined
+}
+
+/** Whether the argument after this one is its value. */
+function takesValue(arg: string | undefined): boolean {
+  return arg?.startsWith('--') === true && !arg.includes('=') && arg !== '--' && arg !== '--json' && arg !== '--raw'
+}
+
+/**
+ * `eth_getBalance`, `rpc.discover`; `getAccountInfo`, as on other chains; any short name. Keys do
+ * not look like these.
+ */
+export function isMethodName(text: string): boolean {
+  return /^(?:[a-z][a-zA-Z0-9]{0,15}[_.][\w.]{1,60}|[a-zA-Z]{1,60}\d{0,2}|[\w.:-]{1,15})$/.test(text)
 }
 
 const isFlag = /^--?[a-z][a-z-]{0,20}$/

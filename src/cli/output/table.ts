@@ -72,7 +72,9 @@ function grid(rows: readonly (readonly string[])[], isRight: readonly boolean[],
     .join('\n')
 }
 
-/** Each record as a list of its fields that are not empty, under its number. Nothing is shortened. */
+/**
+ * Each record as a list of its fields that are not empty, under its number. Nothing is shortened.
+ */
 function lists(titles: readonly string[], texts: readonly (readonly string[])[], width: number): string {
   const longest = Math.max(...titles.map(({ length }) => length))
   const room = Math.max(NARROWEST, width - longest - GAP.length)

@@ -132,7 +132,10 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
-  /** POSTs since the last cut that were sent far below the level, and cuts in a row with few. */
+  /**
+   * POSTs sent far below the level since the first answer after the last cut, and cuts in a row
+   * with few of them.
+   */
   #farBelow = 0
   #falls = 0
   /** Refusals since the last answer, and when the first of them came. */
@@ -237,8 +240,7 @@ export class RandomThrottling {
     const verdict = this.#estimate.throttled(throttling, this.#part, now)
     this.#isCut = true
     const isUnwatched = this.#farBelow < FEW && this.#answeredAt !== Number.POSITIVE_INFINITY
-    this.#falls = verdict === 'below-level' && isUnwatched && !this.#isRandom ? this.#falls + 1 : 0
-    this.#farBelow = 0
+    this.#falls = verdict === 'below-level' && isUnwatched ? this.#falls + 1 : 0
     this.#startOver()
     if (this.#falls === FALLS) this.#beginTrial(POSTS_AFTER_FALLS, now)
     return verdict
@@ -277,6 +279,7 @@ export class RandomThrottling {
 
   #beginTrial(length: number, now: number): void {
     this.#falls = 0
+    this.#farBelow = 0
     this.#slowFrom = now
     this.#try(length, now)
   }
@@ -337,6 +340,7 @@ export class RandomThrottling {
     this.#score = 0
     this.#answeredAt = Number.POSITIVE_INFINITY
     this.#farBelowUntil = Number.NEGATIVE_INFINITY
+    this.#farBelow = 0
   }
 }
 

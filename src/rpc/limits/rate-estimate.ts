@@ -121,7 +121,7 @@ export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
  * The first is exact whatever the burst of the endpoint: its tokens were used up at both ends. The
  * second is quick, for a limit that falls. The scale is 4.5 s while the level is steady. Where it
  * changes from cut to cut by more than 6 % in the mean, the limit drifts, and the scale shrinks in
- * proportion, to a quarter at least, and to 7.5 times the time of a reply.
+ * proportion, but not below a quarter, or 7.5 times the time of a reply.
  */
 export class RateEstimate {
   #level: number

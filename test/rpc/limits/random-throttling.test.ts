@@ -80,6 +80,21 @@ describe('throttling', () => {
     expect(parts[5]).toBeLessThan(0.5)
   })
 
+  test('begins none where POSTs far below the level were answered after each cut', () => {
+    const rate = new RandomThrottling(new RateEstimate(200, { tookMs: 20, pauseMs: 0 }, 0), 0, 0)
+    const verdicts: string[] = []
+    for (let cut = 0, now = 0; cut < 8; cut++) {
+      for (let i = 0; i < 12; i++) {
+        now += 25
+        rate.started(25, 0, now)
+        if (i < 11) rate.answered(5, now, true, now + 20)
+      }
+      verdicts.push(rate.throttled({ sentAt: now, tookMs: 20, pauseMs: 0, answered: 0.8 * rate.perSecond, idleMs: 20 }, now + 20))
+      now += 20
+    }
+    expect(verdicts).toEqual(['too-fast', ...Array.from({ length: 7 }, () => 'below-level')])
+  })
+
   test('by a limit is never found to be random', () => {
     const rates = run(2000, (perSecond) => perSecond > 150)
     expect(Math.max(...rates.slice(500))).toBeLessThan(200)
