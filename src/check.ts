@@ -175,8 +175,8 @@ function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE,
   try {
     return new URL(value)
   } catch {
-    // The error of URL holds the text. It reads `localhost:8545` as a URL with a scheme of its own,
-    // and throws for `127.0.0.1:8545`.
+    // The error of URL holds the text. `localhost:8545` is a URL with a scheme of its own, while
+    // `127.0.0.1:8545` is none.
     throw new OptionError(name, expected, /^[\w.-]+:\d/.test(value) ? without : 'an invalid URL')
   }
 }

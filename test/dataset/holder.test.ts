@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
-import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { holderOf, isAlive, isHere, processOf, thisProcess } from '../../src/dataset/holder.ts'
 
@@ -13,10 +12,17 @@ describe('a process that holds a folder', () => {
   })
 
   it('is dead where it was killed, also before its parent asks how it ended', async () => {
-    // The parent of the inner process is `sleep`, which never asks.
-    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // The first shell would ask. What takes its place never does: a shell that knows of no child,
+    // and then `sleep`.
+    const parent = spawn('sh', ['-c', "sleep 600 & echo $!; exec sh -c 'echo ready; exec sleep 600'"], { stdio: ['ignore', 'pipe', 'inherit'] })
     onTestFinished(() => void parent.kill('SIGKILL'))
-    const pid = Number(await text(parent.stdout.take(1)))
+    let said = ''
+    for await (const text of parent.stdout.setEncoding('utf8')) {
+      said += text
+      if (said.includes('ready')) break
+    }
+    const pid = Number.parseInt(said, 10)
+    process.kill(pid, 'SIGKILL')
     const zombie = { ...(await thisProcess()), pid, start: null }
     await expect.poll(() => isAlive(zombie)).toBe(false)
     expect(() => process.kill(pid, 0)).not.toThrow()

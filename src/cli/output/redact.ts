@@ -65,7 +65,7 @@ export function argumentScrubber(args: readonly string[]): Scrub {
   return (text) => scrubs.reduce((left, scrub) => scrub(left), text)
 }
 
-/** The method of `hexline call`, which takes no other names for it. */
+/** The method that `hexline call` is given. */
 function methodIn(args: readonly string[]): string | undefined {
   const [command, ...others] = args
   if (command !== 'call') return undefined
