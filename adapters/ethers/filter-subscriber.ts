@@ -26,6 +26,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #done: number | undefined
   /** The first block whose logs were lost when the node dropped the filter. */
   #missedFrom: number | undefined
+  /** Logs that were requested in place of those of a dropped filter: the new one may have them. */
+  #recovered: readonly LogParams[] = []
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -49,6 +51,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#unread = []
     this.#done = undefined
     this.#missedFrom = undefined
+    this.#recovered = []
     const id = this.#id
     this.#id = undefined
     id?.then((known) => this.provider.destroyed || this.provider.send('eth_uninstallFilter', [known])).catch(() => {})
@@ -66,12 +69,15 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       const [known] = await Promise.all([id, block === undefined ? provider.getBlockNumber().catch(() => {}) : undefined])
       isMade = true
       const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
-      const missed = isMissed ? await logsOf(provider, events.filter, this.#missedFrom as number, block) : []
+      const missed = isMissed ? await this.#logsUntilNow(events, this.#missedFrom as number, block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      this.#unread = [...this.#unread, ...missed, ...changes.filter((change) => !isIn(missed, change))]
-      if (isMissed) this.#missedFrom = undefined
+      if (isMissed) {
+        this.#recovered = missed
+        this.#missedFrom = undefined
+      }
+      this.#unread = [...this.#unread, ...missed, ...changes.filter((change) => !isIn(this.#recovered, change))]
       this.#done = block ?? this.#done
     } catch (error) {
       if (provider.destroyed || this.#id !== id) return
@@ -85,6 +91,15 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     }
     if (!this.isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
+  }
+
+  /**
+   * The logs up to a head that is requested now, when the new filter is installed: it tells of none
+   * before that, and its first block may be later than the one that was announced.
+   */
+  async #logsUntilNow({ filter }: Events, from: number, block: number): Promise<LogParams[]> {
+    const head = Number(await this.provider.send('eth_blockNumber', []))
+    return await logsOf(this.provider, filter, from, Math.max(block, head))
   }
 }
 

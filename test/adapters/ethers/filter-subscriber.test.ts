@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FilterSubscriber } from '../../../adapters/ethers/filter-subscriber.ts'
+import { eventually } from '../../support/eventually.ts'
 import { node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 import { type Entry, failed, serve } from '../../support/server.ts'
@@ -134,4 +135,73 @@ describe('a filter subscriber', () => {
     await expect(provider.getBlockNumber()).rejects.toThrow('provider destroyed')
     expect(provider.emitted).toEqual([])
   })
+})
+
+it('loses no log that was mined between the block that was announced and its new filter, and emits none twice', async () => {
+  const address = `0x${'ee'.repeat(20)}`
+  const word = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
+  const logAt = (number: number) => ({
+    ...{ address, topics: [], data: '0x', blockNumber: `0x${number.toString(16)}`, blockHash: word(number), removed: false },
+    ...{ transactionHash: word(1000 + number), transactionIndex: '0x0', logIndex: '0x0' },
+  })
+  let head = 101
+  /** The block from which the filter tells of logs; undefined without a filter. */
+  let next: number | undefined
+  const logsOf = (from: number, to: number) => [104, 105].filter((number) => from <= number && number <= to).map(logAt)
+  const answers: Record<string, (params: readonly unknown[]) => unknown> = {
+    eth_blockNumber: () => `0x${head.toString(16)}`,
+    eth_newFilter() {
+      next = head + 1
+      return '0x1'
+    },
+    eth_getFilterChanges() {
+      const logs = next === undefined ? undefined : logsOf(next, head)
+      if (next !== undefined) next = head + 1
+      return logs
+    },
+    eth_getLogs([range]) {
+      const { fromBlock, toBlock } = range as { fromBlock: string; toBlock: string }
+      return logsOf(Number(fromBlock), Number(toBlock))
+    },
+  }
+  const server = await serve(
+    node({
+      answer(entry) {
+        const answer = answers[entry.method]
+        if (answer === undefined) return undefined
+        const result = answer(entry.params)
+        return result === undefined ? failed(entry, -32000, 'filter not found') : { jsonrpc: '2.0', id: entry.id, result }
+      },
+    }),
+  )
+  const provider = new RecordingProvider(server.url)
+  let announce = (_: number) => {}
+  provider.on = async (_, listener) => {
+    announce = listener
+    return provider
+  }
+  provider.off = async () => provider
+  const polls = (count: number) =>
+    eventually(() => expect(server.requests.flatMap(({ entries }) => entries).filter(({ method }) => method === 'eth_getFilterChanges')).toHaveLength(count))
+  const subscriber = FilterSubscriber.ofEvent(provider, { address })
+  subscriber.start()
+  await polls(1)
+  announce(101)
+  await polls(2)
+  next = undefined
+  head = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  // Two more are mined before the new filter is made.
+  head = 104
+  announce(103)
+  await polls(4)
+  head = 105
+  announce(104)
+  announce(105)
+  await provider.hasEmitted(3)
+  await polls(6)
+  const [error, ...logs] = provider.emitted
+  expect(error?.[0]).toBe('error')
+  expect(logs.map(([, log]) => Number((log as { blockNumber: number }).blockNumber))).toEqual([104, 105])
 })
