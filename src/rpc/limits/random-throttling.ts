@@ -12,10 +12,13 @@ const SLOWER = 1 / 2
 const REFUSALS = 1.8
 /**
  * Or with this many cuts below the level in a row, with answers between them. A limit that falls to
- * a quarter takes four. They count only where fewer than so many POSTs were sent far below the
- * level after the cut before, as where replies take long: the rate has grown by the first answer.
+ * a quarter takes four.
  */
 const FALLS = 5
+/**
+ * A cut counts among them if fewer POSTs than this told anything far below the level after the cut
+ * before it. That is so where replies take long: the rate has grown by the first answer.
+ */
 const FEW = 5
 /**
  * A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs
