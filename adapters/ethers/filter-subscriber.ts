@@ -63,11 +63,13 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
     let isMade = false
+    let newest = block
     try {
       // Block events count from a head requested in this turn. The filter is read after that head
       // is known, so that no block falls in between.
-      const [known] = await Promise.all([id, block === undefined ? provider.getBlockNumber().catch(() => {}) : undefined])
+      const [known, head] = await Promise.all([id, block ?? provider.getBlockNumber().catch(() => undefined)])
       isMade = true
+      newest = head
       const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
       const missed = isMissed ? await this.#logsUntilNow(events, this.#missedFrom as number, block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
@@ -78,7 +80,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         this.#missedFrom = undefined
       }
       this.#unread = [...this.#unread, ...missed, ...changes.filter((change) => !isIn(this.#recovered, change))]
-      this.#done = block ?? this.#done
+      this.#done = newest ?? this.#done
     } catch (error) {
       if (provider.destroyed || this.#id !== id) return
       if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
@@ -86,7 +88,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         return
       }
       if (!isMade || isFilterGone(error)) this.#id = undefined
-      if (isFilterGone(error) && this.#done !== undefined) this.#missedFrom ??= this.#done + 1
+      const done = this.#done ?? newest
+      if (isFilterGone(error) && done !== undefined) this.#missedFrom ??= done + 1
       void provider.emit('error', error)
     }
     if (!this.isRunning) return
