@@ -2,12 +2,10 @@ import { Command, Option } from 'commander'
 import type { TraceForm } from '../bulk/block-traces.ts'
 import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
-import type { RangeEnd } from '../bulk/range.ts'
 import type { Progress } from '../bulk/range-stream.ts'
 import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
-import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { Meter, Tally } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
@@ -19,6 +17,7 @@ import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { count } from './output/units.ts'
+import { blockFrom, placed, type RangeFlags, rangeFlags, rangeFrom, startFlag } from './range.ts'
 import { runFollow } from './run-follow.ts'
 import { onSignals } from './signals.ts'
 
@@ -30,9 +29,7 @@ export interface LimitFlags extends NodeFlags {
 }
 
 /** The flags that say which blocks. */
-export interface BlocksFlags extends LimitFlags {
-  readonly from: string
-  readonly to: string
+export interface BlocksFlags extends LimitFlags, RangeFlags {
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
   readonly verify: 'link' | 'header' | 'full'
@@ -67,7 +64,7 @@ export function blocksCommand(io: Io): Command {
       `
 Examples:
   hexline blocks --rpc http://127.0.0.1:8545 --from 0 --to latest --out blocks.ndjson
-  hexline blocks --rpc http://127.0.0.1:8545 --from 21000000 --to 21000099 --traces callTracer | jq -c .traces[].result
+  hexline blocks --rpc http://127.0.0.1:8545 --last 100 --traces callTracer | jq -c .traces[].result
   HEXLINE_RPC_URL=https://rpc.example.com/KEY hexline blocks --from 21000000 --to 21000999 --receipts | gzip > blocks.ndjson.gz
   HEXLINE_API_KEY=… hexline blocks --base-url https://rpc.example.com --chain base --from 20000000 --to finalized --rate 100`,
     )
@@ -77,12 +74,7 @@ Examples:
 /** Adds the flags that say which blocks, and where to; with `orFollow`, `--to follow`, too. */
 export function blocksFlags(command: Command, orFollow = false): Command {
   return limitFlags(
-    addNodeFlags(command)
-      .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption(
-        '--to <block>',
-        `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`,
-      )
+    rangeFlags(addNodeFlags(command), orFollow)
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)
       .addOption(
@@ -98,8 +90,7 @@ export function blocksFlags(command: Command, orFollow = false): Command {
 /** Which blocks, as options of `getBlocks`. */
 export function blocksOptionsFrom(flags: BlocksFlags): GetBlocksOptions {
   return {
-    from: blockFrom(flags.from) as Quantity,
-    to: blockFrom(flags.to) as RangeEnd,
+    ...rangeFrom(flags),
     transactions: flags.transactions,
     receipts: flags.receipts,
     verify: flags.verify,
@@ -114,7 +105,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const out = outFile(flags.out)
   const place = { ...flags, sharesTerminal: out === undefined && io.stdout.isTTY === true }
   const meter = new Meter(io, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
-  const options = checkOptions({
+  const checked = checkOptions({
     ...blocksOptionsFrom(flags),
     ...(flags.traces !== undefined && { traces: flags.traces }),
     signal: stop.signal,
@@ -122,13 +113,13 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
     onProgress: (progress) => meter.update(progress),
   })
   const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
-  const { from } = options.range
   let output: Output | undefined
   const release = onSignals((name, code) => {
     const isLost = out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with --from ${from}` : ''}`, code))
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
   })
   try {
+    const options = await placed(checked, flags, client.with({ signal: stop.signal }))
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
     try {
@@ -144,7 +135,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
-      throw isWorthSaying ? new Unfinished(error, from + BigInt(kept.lines), kept.isCut) : error
+      throw isWorthSaying ? new Unfinished(error, options.range.from + BigInt(kept.lines), kept.isCut) : error
     }
     meter.finish()
   } finally {
@@ -158,6 +149,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
 function followBlocks(flags: Flags, io: Io): Promise<void> {
   if (outFile(flags.out) !== undefined)
     throw new OptionError('--out', 'no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`', 'one')
+  if (flags.last !== undefined) throw new OptionError('--last', 'no --last with --to follow', show(flags.last))
   if (flags.traces !== undefined) throw new OptionError('--traces', 'no --traces with --to follow', show(flags.traces))
   if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))
   const options = { from: blockFrom(flags.from) as bigint, transactions: flags.transactions, receipts: flags.receipts }
@@ -178,11 +170,6 @@ export function limitFlags(command: Command): Command {
     .option('--rate <calls>', 'at most this many calls per second')
     .option('--concurrency <posts>', 'most POSTs in flight (default: 8)')
     .option('--batch <calls>', 'most calls in a batch; 1 for no batches (default: 100)')
-}
-
-/** Parses decimal digits; hex and tags stay as they are. */
-export function blockFrom(text: string): bigint | string {
-  return /^\d+$/.test(text) ? BigInt(text) : text
 }
 
 /** The limits as options of `createClient`. Throws `OptionError`. */

@@ -1,13 +1,14 @@
 import { Command, Option } from 'commander'
 import { OptionError } from '../errors.ts'
 import type { FollowOptions } from '../follow/follow.ts'
-import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
+import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { filterFrom } from './logs.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags } from './node.ts'
 import type { Io } from './output/io.ts'
 import type { MessageFlags } from './output/messages.ts'
 import { collect } from './params.ts'
+import { blockFrom } from './range.ts'
 import { runFollow } from './run-follow.ts'
 
 interface Flags extends LimitFlags, MessageFlags, MetricsFlags {

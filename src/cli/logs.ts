@@ -6,7 +6,7 @@ import { type LogProgress, LogStream } from '../bulk/log-stream.ts'
 import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
-import { blockFrom, type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
+import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { eventTopic } from './event-topic.ts'
 import { Meter, Tally } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
@@ -20,12 +20,11 @@ import type { Output } from './output/output.ts'
 import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
 import { collect } from './params.ts'
+import { placed, type RangeFlags, rangeFlags, rangeFrom, startFlag } from './range.ts'
 import { onSignals } from './signals.ts'
 
 /** The flags that say which logs. */
-export interface LogsFlags extends LimitFlags {
-  readonly from: string
-  readonly to: string
+export interface LogsFlags extends LimitFlags, RangeFlags {
   readonly address?: readonly string[]
   readonly topic?: readonly string[]
   readonly event?: string
@@ -67,9 +66,7 @@ The exit code is 1 if --audit is given and blocks remain that could not be prove
 /** Adds the flags that say which logs, and where to. */
 export function logsFlags(command: Command): Command {
   return limitFlags(
-    addNodeFlags(command)
-      .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
-      .requiredOption('--to <block>', 'last block, included: a number, or earliest, latest, safe, finalized')
+    rangeFlags(addNodeFlags(command))
       .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
       .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
       .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
@@ -88,8 +85,7 @@ export function logsFlags(command: Command): Command {
 export function logsOptionsFrom(flags: LogsFlags): GetLogsOptions {
   return {
     ...filterFrom(flags),
-    from: blockFrom(flags.from) as bigint,
-    to: blockFrom(flags.to) as bigint,
+    ...rangeFrom(flags),
     ...(flags.audit !== undefined && { audit: flags.audit }),
   }
 }
@@ -102,7 +98,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const sharesTerminal = out === undefined && io.stdout.isTTY === true
   const meter = new Meter<LogProgress>(io, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
   let written = 0
-  const options = checkLogOptions({
+  const checked = checkLogOptions({
     ...logsOptionsFrom(flags),
     signal: stop.signal,
     // The size of the lines: that of the replies is not zero where there are no logs.
@@ -111,15 +107,15 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const endpoint = endpointFrom(flags, io.env, messages)
   if (flags.audit === 'peer' && !Array.isArray(endpoint)) throw new OptionError('--audit', 'several nodes for peer, by repeating --rpc', 'one')
   const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
-  const from = BigInt(flags.from)
   const lines = new BlocksOfLines()
   let output: Output | undefined
   const release = onSignals((name, code) => {
     const isLost = out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with --from ${from}` : ''}`, code))
+    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
   })
-  const stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
   try {
+    const options = await placed(checked, flags, client.with({ signal: stop.signal }))
+    const stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
     try {
@@ -141,23 +137,26 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
       if (!isWorthSaying) throw error
-      const { next, before } = lines.after(kept.lines, Number(from))
+      const { next, before } = lines.after(kept.lines, Number(options.range?.from))
       throw new Unfinished(error, BigInt(next), kept.isCut, before)
     }
     meter.finish()
+    reportAudit(stream.audit)
   } finally {
     meter.clear()
     release()
     await client.close()
   }
-  const { level, unproven, reasons } = stream.audit
-  if (unproven > 0) {
-    const why = Object.entries(reasons).map(([reason, blocks]) => `${count(blocks)} because ${reason}`)
-    const sentence = `${count(unproven)} ${unproven === 1 ? 'block' : 'blocks'} could not be proven: ${why.join('; ')}`
-    if (flags.audit !== undefined) throw new Error(sentence)
-    messages.warn(sentence)
-  } else if (level === 'none' && flags.audit === undefined) {
-    messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, missing logs are found', { type: 'not-audited' })
+
+  function reportAudit({ level, unproven, reasons }: AuditReport): void {
+    if (unproven > 0) {
+      const why = Object.entries(reasons).map(([reason, blocks]) => `${count(blocks)} because ${reason}`)
+      const sentence = `${count(unproven)} ${unproven === 1 ? 'block' : 'blocks'} could not be proven: ${why.join('; ')}`
+      if (flags.audit !== undefined) throw new Error(sentence)
+      messages.warn(sentence)
+    } else if (level === 'none' && flags.audit === undefined) {
+      messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, missing logs are found', { type: 'not-audited' })
+    }
   }
 
   function reportCost({ level, estimate }: AuditReport): void {

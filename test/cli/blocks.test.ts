@@ -39,6 +39,31 @@ describe('hexline blocks', () => {
     expect(linesOf(stdout)).toEqual(Array.from({ length: 251 }, (_, number) => blockOf(number, true, { transactions: (each) => each % 3 })))
   })
 
+  it.each([
+    [
+      ['--last', '3'],
+      [8, 9, 10],
+    ],
+    [
+      ['--last', '3', '--to', '6'],
+      [4, 5, 6],
+    ],
+    [
+      ['--last', '2', '--to', '0x6'],
+      [5, 6],
+    ],
+    // The chain has no more.
+    [
+      ['--last', '500', '--to', '2'],
+      [0, 1, 2],
+    ],
+  ])('writes the last blocks with %j', async (args, numbers) => {
+    const { url } = await chain({ head: 10 })
+    const { code, stdout } = await hexline(['blocks', '--rpc', url, ...args])
+    expect(code).toBe(0)
+    expect(linesOf(stdout).map(({ number }) => Number(number))).toEqual(numbers)
+  })
+
   it('writes to stdout with --out -, too', async () => {
     const { url } = await chain({ head: 2 })
     const { code, stdout } = await hexline(['blocks', '--rpc', url, '--from', '0', '--to', '2', '--out', '-'])
@@ -224,6 +249,12 @@ describe('wrong usage ends with 2 and one clear line', () => {
       '--to: expected a block number (a whole number that is not negative), or one of latest, safe, finalized, earliest, received "newest"',
     ],
     [['--from', '0'], "required option '--to <block>' not specified"],
+    [['--to', '1'], "required option '--from <block>' not specified"],
+    [['--last', '0'], '--last: expected a number of blocks, at least 1, received "0"'],
+    [['--last', '-3'], '--last: expected a number of blocks, at least 1, received "-3"'],
+    [['--last', '3', '--from', '2', '--to', '5'], '--last: expected no --from with it, received "2"'],
+    [['--last', '3', '--to', '999'], "--to: expected at most the node's latest block, 10, received 999"],
+    [['--last', '3', '--to', 'follow'], '--last: expected no --last with --to follow, received "3"'],
     [['--from', '0', '--to', '1', '--transactions', 'all'], "argument 'all' is invalid. Allowed choices are full, hashes."],
     [['--from', '0', '--to', '1', '--form', '2'], "unknown option '--form'"],
   ])('%j', async (args, message) => {

@@ -34,6 +34,14 @@ describe('hexline logs', () => {
     )
   })
 
+  it('writes the logs of the last blocks with --last', async () => {
+    const chain = await startLogChain({ head: 2000 })
+    const { code, stdout, stderr } = await hexline(['logs', '--rpc', chain.url, '--address', token, '--event', event, '--last', '50', '--audit', 'receipts'])
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toEqual(chain.logs(1951, 2000, filter))
+    expect(stderr).toMatch(/^audit by receipts: 50 headers, and the receipts of 50 blocks\n50 blocks, /)
+  })
+
   it('writes what the node left out in the bytes of its receipts, and says what it did', async () => {
     const chain = await startLogChain({ head: 300, drops: (log) => Number(log.blockNumber) % 7 === 0 })
     const out = join(folder, 'logs.ndjson')

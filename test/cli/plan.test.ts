@@ -61,6 +61,12 @@ describe('hexline plan', () => {
     })
   })
 
+  it.each(['blocks', 'logs'])('%s takes --last', async (job) => {
+    const { code, stdout } = await hexline(['plan', job, '--rpc', chain.url, '--last', '40', '--to', '200', '--json', '--quiet'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ from: '161', to: '200', blocks: 40 })
+  })
+
   it('writes nothing, also where a folder is named', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hexline-plan-cli-'))
     onTestFinished(() => rm(folder, { recursive: true }))
