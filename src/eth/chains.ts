@@ -1,5 +1,6 @@
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
+import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
 
 /**
@@ -71,7 +72,8 @@ export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
 /** Throws `OptionError` for a chain that the service does not have. */
 export function checkChain(name: string): asserts name is ChainSlug {
   if (Object.hasOwn(chains, name)) return
+  const slugs = Object.keys(chains)
   // What does not look like a chain's name may be the key, given in the wrong place.
-  const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(name) ? show(name) : 'something else'
-  throw new OptionError('chain', `one of ${Object.keys(chains).join(', ')}`, received)
+  const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(name) ? show(name) + didYouMean(String(name), slugs) : 'something else'
+  throw new OptionError('chain', `one of ${slugs.join(', ')}`, received)
 }

@@ -101,6 +101,14 @@ describe('nodeUrl', () => {
   })
 
   test.each([
+    ['etth', 'received "etth" (did you mean `eth`?)'],
+    ['optimsim-sepolia', 'received "optimsim-sepolia" (did you mean `optimism-sepolia`?)'],
+    ['ethereum', 'received "ethereum"'],
+  ])('names the chain nearest to %j', (chain, end) => {
+    expect(() => url({ chain })).toThrow(new RegExp(`opbnb, ${end.replace(/[()?]/g, '\\$&')}$`))
+  })
+
+  test.each([
     ['', 'apiKey: expected a key, received an empty string'],
     ['  ', 'apiKey: expected a key, received an empty string'],
     [undefined, 'apiKey: expected a key, received undefined'],
