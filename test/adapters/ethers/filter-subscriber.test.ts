@@ -187,7 +187,7 @@ it.each([
     return provider
   }
   provider.off = async () => provider
-  const polls = (count: number) => eventually(() => expect(polled).toBe(count))
+  const polls = (count: number) => eventually(() => expect(polled).toBeGreaterThanOrEqual(count))
   const subscriber = FilterSubscriber.ofEvent(provider, { address })
   subscriber.start()
   await polls(1)
@@ -206,7 +206,10 @@ it.each([
   announce(104)
   announce(105)
   await provider.hasEmitted(4)
-  await polls(before + 4)
+  // What it emitted before would come again with one of these polls.
+  const far = polled
+  announce(106)
+  await polls(far + 1)
   const [error, ...logs] = provider.emitted
   expect(error?.[0]).toBe('error')
   expect(logs.map(([, log]) => Number((log as { blockNumber: number }).blockNumber))).toEqual([102, 104, 105])
