@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DuckDBInstance } from '@duckdb/node-api'
 import { expect, it, onTestFinished } from 'vitest'
+import { query } from '../support/duckdb.ts'
 import { eventually } from '../support/eventually.ts'
 import { ForkingChain } from '../support/forking-chain.ts'
 import { nightly } from '../support/runs.ts'
@@ -47,16 +47,7 @@ it.each(nightly('reorganisations and kills between its transactions'))('its data
     })
   /** What DuckDB has committed since it was opened. */
   const committed = () => statSync(join(folder, 'logs.duckdb.wal'), { throwIfNoEntry: false })?.size ?? 0
-  const rowsOf = async (query: string) => {
-    const instance = await DuckDBInstance.create(join(folder, 'logs.duckdb'))
-    const connection = await instance.connect()
-    try {
-      return (await connection.runAndReadAll(query)).getRows()
-    } finally {
-      connection.closeSync()
-      instance.closeSync()
-    }
-  }
+  const rowsOf = (sql: string) => query(sql, join(folder, 'logs.duckdb'))
   const looks = () => server.requests.filter(({ entries }) => entries[0]?.params[0] === 'latest').length
 
   // Killed with the first 500 blocks in the database, of which 100 are then replaced.
@@ -64,7 +55,7 @@ it.each(nightly('reorganisations and kills between its transactions'))('its data
   await until(first, () => committed() > 20_000)
   await kill(first)
   const [saved] = await rowsOf('SELECT cursor FROM place')
-  const { number } = JSON.parse(String(saved?.[0])) as { number: number }
+  const { number } = JSON.parse(String(saved?.cursor)) as { number: number }
   expect(number).toBeLessThan(1400)
   chain.reorganise(1400 - number + 100)
 
@@ -78,6 +69,6 @@ it.each(nightly('reorganisations and kills between its transactions'))('its data
   await until(second, () => looks() >= seen + 4)
   await kill(second)
   const rows = await rowsOf('SELECT block, log FROM logs ORDER BY block, log')
-  const expected = chain.blocks.flatMap(({ hash, logs }) => Array.from({ length: logs }, (_, i): [string, number] => [hash, i]))
-  expect(rows).toEqual(expected.sort(([a, i], [b, j]) => (a < b ? -1 : a > b ? 1 : i - j)))
+  const expected = chain.blocks.flatMap(({ hash, logs }) => Array.from({ length: logs }, (_, i) => ({ block: hash, log: i })))
+  expect(rows).toEqual(expected.sort((a, b) => (a.block < b.block ? -1 : a.block > b.block ? 1 : a.log - b.log)))
 })

@@ -21,6 +21,17 @@ export class RecordingProvider extends HexlineProvider {
     return true
   }
 
+  /** From now on it makes no block events: the function that it returns makes them. */
+  blocksByHand(): (block: number) => void {
+    let announce = (_: number) => {}
+    this.on = async (_, listener) => {
+      announce = listener
+      return this
+    }
+    this.off = async () => this
+    return (block) => announce(block)
+  }
+
   /** Resolves once this many events have been emitted in all. */
   hasEmitted(count: number): Promise<void> {
     return new Promise((resolve) => {

@@ -41,16 +41,11 @@ async function setUp() {
     }),
   )
   const provider = new RecordingProvider(server.url)
-  let announce = (_: number) => {}
-  provider.on = async (_, listener) => {
-    announce = listener
-    return provider
-  }
-  provider.off = async () => provider
+  const announce = provider.blocksByHand()
   const subscriber = FilterSubscriber.ofPending(provider)
   return {
     ...{ filters, asked, asks, provider, subscriber },
-    announce: (block: number) => announce(block),
+    announce,
     goesWrong(fault: typeof wrong) {
       wrong = fault
     },
@@ -181,12 +176,7 @@ it.each([
     }),
   )
   const provider = new RecordingProvider(server.url)
-  let announce = (_: number) => {}
-  provider.on = async (_, listener) => {
-    announce = listener
-    return provider
-  }
-  provider.off = async () => provider
+  const announce = provider.blocksByHand()
   const polls = (count: number) => eventually(() => expect(polled).toBeGreaterThanOrEqual(count))
   const subscriber = FilterSubscriber.ofEvent(provider, { address })
   subscriber.start()

@@ -26,12 +26,7 @@ async function setUp() {
   })
   const server = await serve(answer)
   const provider = new RecordingProvider(server.url)
-  let announce = (_: number) => {}
-  provider.on = async (_, listener) => {
-    announce = listener
-    return provider
-  }
-  provider.off = async () => provider
+  const announce = provider.blocksByHand()
   /** Starts a subscriber, and collects the blocks of the first `count` logs. */
   const start = async (count: number) => {
     const logs = collector<number>(count)
@@ -40,7 +35,7 @@ async function setUp() {
     await server.received(1)
     return { subscriber, logs }
   }
-  return { chain, asked, answer, server, provider, start, announce: (block: number) => announce(block) }
+  return { chain, asked, answer, server, provider, start, announce }
 }
 
 describe('a log subscriber', () => {
