@@ -12,10 +12,11 @@ describe('a process that holds a folder', () => {
   })
 
   it('is dead where it was killed, also before its parent asks how it ended', async () => {
-    // The first shell would ask. What takes its place never does: a shell that knows of no child,
-    // and then `sleep`.
-    const parent = spawn('sh', ['-c', "sleep 600 & echo $!; exec sh -c 'echo ready; exec sleep 600'"], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // A shell may ask after each of its commands. `cat` never does, and it has taken the shell's
+    // place as soon as it answers.
+    const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
     onTestFinished(() => void parent.kill('SIGKILL'))
+    parent.stdin.write('ready\n')
     let said = ''
     for await (const text of parent.stdout.setEncoding('utf8')) {
       said += text
