@@ -44,13 +44,29 @@ export async function resolveRange(client: Client, range: CheckedRange): Promise
     let head = await client.call('eth_blockNumber')
     // The endpoint that answered may lag behind others, which have the block already.
     if (to > head) for (const other of await heads(client)) if (other > head) head = other
-    if (to > head) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
+    if (to > head && !(to <= head + NEAR && (await isThere(client, to)))) throw new OptionError('to', `at most the node's latest block, ${head}`, String(to))
     return { from, to }
   }
   const head = await client.call('eth_getBlockByNumber', to, false)
   if (head === null) throw new OptionError('to', `a tag that the node knows`, show(to))
   if (head.number < from) throw new OptionError('from', `at most the ${to} block, ${head.number}`, String(from))
   return { from, to: head.number }
+}
+
+/** One URL may stand for several nodes, whose heads are at most this many blocks apart. */
+const NEAR = 64n
+/** Attempts to have a block from the one of them that has it. */
+const ATTEMPTS = 6
+
+/** Whether a block is there which an endpoint took to be beyond the head. */
+async function isThere(client: Client, number: bigint): Promise<boolean> {
+  try {
+    await client.send({ method: 'eth_getBlockByNumber', params: [encodeQuantity(number), false], required: true, attempts: ATTEMPTS })
+    return true
+  } catch (error) {
+    if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
+    return false
+  }
 }
 
 /** The heads of several endpoints, as far as they answer. */

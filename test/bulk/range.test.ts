@@ -49,6 +49,13 @@ describe('checks with the node', () => {
     await expect(resolveRange(clientOf(urls), checkRange(3, 21))).rejects.toThrow("to: expected at most the node's latest block, 20, received 21")
   })
 
+  it('a block that only some of the nodes behind one URL have is asked for again', async () => {
+    const [behind, ahead] = [chainAnswer({ head: 10 }), chainAnswer({ head: 11 })]
+    let asked = 0
+    const server = await serve((...request) => (asked++ < 3 ? behind : ahead)(...request))
+    expect(await resolveRange(clientOf(server.url), checkRange(3, 11))).toEqual({ from: 3n, to: 11n })
+  })
+
   it('an endpoint that does not answer, or not usefully, does not count', async () => {
     const mute = await serve(each(({ id, method }) => ({ id, result: method === 'eth_blockNumber' ? 'soon' : null })))
     const urls = [(await serve(chainAnswer({ head: 10 }))).url, mute.url, `http://127.0.0.1:${await deadPort()}`] as [string, ...string[]]
