@@ -227,7 +227,7 @@ export class LogStream<T> {
 
   /** As the node sends it. A node that does not have the block is behind, and asked again. */
   async #hashOf(client: Client, number: bigint): Promise<unknown> {
-    const reply = await client.send({ method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true })
+    const reply = await client.send({ method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true, attempts: Number.POSITIVE_INFINITY })
     return (reply.take() as { hash?: unknown } | undefined)?.hash
   }
 

@@ -297,6 +297,22 @@ describe('a node that answers wrongly', () => {
   })
 })
 
+it.each(['none', 'bloom'] as const)('a node that no longer has the last block for a while is asked again (audit: %s)', async (audit) => {
+  let asked = 0
+  const chain: LogChain = await startLogChain({
+    head: 300,
+    answer: (method, [number]) => {
+      const isBehind = method === 'eth_getBlockByNumber' && number === '0x12c' && (chain.calls.eth_getLogs ?? 0) > 0 && ++asked <= 8
+      return isBehind ? { result: null } : undefined
+    },
+  })
+  const client = clientFor(chain.url, { retry: { baseDelayMs: 2, maxDelayMs: 10 } })
+  const found = []
+  for await (const log of getLogs(client, { from: 0, to: 300, audit })) found.push(log)
+  expect(found.map(decodedKey)).toEqual(chain.logs(0, 300).map(keyOf))
+  expect(asked).toBeGreaterThan(8)
+})
+
 describe('a reorganisation', () => {
   it('of the end of the range is named', async () => {
     let name = 0
