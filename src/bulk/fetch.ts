@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, AVOID, clockOf, connectionsOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AT_ONCE, AVOID, clockOf, connectionsOf, deadlineOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
@@ -10,6 +10,7 @@ import { Tally } from '../rpc/tally.ts'
 import type { Clock } from '../wait/clock.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { type Linked, linkedFields } from './link.ts'
+import { waitedInLine } from './waited-in-line.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
@@ -82,6 +83,7 @@ export class Fetcher {
   readonly #traces: TraceForm | undefined
   readonly #bodies = new BodyPool()
   readonly #clock: Clock
+  readonly #deadlineMs: number
   /** Of the endpoints where single receipts may be cheaper. */
   readonly #prices: readonly Price[]
   readonly #endpoints: number
@@ -102,6 +104,7 @@ export class Fetcher {
     this.#withReceipts = options.receipts
     this.#traces = options.traces
     this.#clock = clockOf(client)
+    this.#deadlineMs = deadlineOf(client)
     const connections = connectionsOf(client) ?? []
     this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
     this.#endpoints = connections.length
@@ -246,8 +249,8 @@ export class Fetcher {
   }
 
   /**
-   * A deadline that passes in the queue, in the first POST, or while the call is throttled, only
-   * shows that the node is slow. While other calls are being answered, this one is sent again.
+   * A deadline that passes in line, in the first POST, or while the call is throttled, only shows
+   * that the node is slow. While other calls are being answered, this one is sent again.
    */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
@@ -265,9 +268,11 @@ export class Fetcher {
       signal,
     }
     const answered = this.#answered
+    const began = this.#clock.now()
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
-      const isWaiting = (error instanceof TimeoutError && error.attempts <= 1) || (isFailure(error) && isThrottled(error))
+      const isSlow = (error instanceof TimeoutError && error.attempts <= 1) || (isFailure(error) && isThrottled(error))
+      const isWaiting = isSlow || waitedInLine(error, this.#clock.now() - began, this.#deadlineMs)
       if (isWaiting && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
       throw error
     })

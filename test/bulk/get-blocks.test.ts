@@ -244,6 +244,15 @@ describe('a slow node', () => {
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   })
 
+  it('that fails a POST now and then yields it, too', async () => {
+    const answer = chainAnswer({ head: 300, gate: () => sleep(100) })
+    let posts = 0
+    const { url } = await serve((request, response) => (++posts % 5 === 0 ? always('<html>', { status: 502 })(request, response) : answer(request, response)))
+    const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
+    const blocks = await all(getBlocks(client, { from: 1, to: 250 }))
+    expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
+  })
+
   it('that throttles yields it, too', async () => {
     let tokens = 20
     let filledAt = clock.now()
@@ -469,9 +478,14 @@ describe('invalid options', () => {
     expect(server.calls).toHaveLength(0)
   })
 
-  it('an end beyond the head is refused before a block is requested', async () => {
-    const { client, server } = await setUp({ head: 10 })
+  it('an end just beyond the head is asked for first: another node of one URL may have it', async () => {
+    const { client } = await setUp({ head: 10 })
     await expect(getBlocks(client, { from: 0, to: 11 }).next()).rejects.toThrow("to: expected at most the node's latest block, 10, received 11")
+  })
+
+  it('an end far beyond the head is refused before a block is requested', async () => {
+    const { client, server } = await setUp({ head: 10 })
+    await expect(getBlocks(client, { from: 0, to: 100 }).next()).rejects.toThrow("to: expected at most the node's latest block, 10, received 100")
     expect(server.calls.map(({ method }) => method)).toEqual(['eth_blockNumber'])
   })
 })
