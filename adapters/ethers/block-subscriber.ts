@@ -16,6 +16,8 @@ interface Run {
   isTold: boolean
   /** The block of the last ring. */
   told: number
+  /** The lowest block that has been rung for since the poll began. */
+  lowest: number
 }
 
 /**
@@ -43,7 +45,7 @@ export class BlockSubscriber implements Subscriber {
   start(): void {
     // A listener may be added in the turn in which the provider was destroyed.
     if (this.#run !== undefined || this.#provider.destroyed) return
-    const run = { isPolling: false, isRung: false, isTold: false, told: 0 }
+    const run = { isPolling: false, isRung: false, isTold: false, told: 0, lowest: Number.POSITIVE_INFINITY }
     this.#run = run
     void this.#poll(run)
     this.#stopBell = this.#bell?.({
@@ -71,6 +73,7 @@ export class BlockSubscriber implements Subscriber {
   #ring(run: Run, number: number | undefined): void {
     run.isTold = true
     run.told = number ?? run.told
+    run.lowest = Math.min(run.lowest, number ?? Number.POSITIVE_INFINITY)
     if (run.isPolling) run.isRung = true
     else if (run === this.#run) {
       this.#provider._clearTimeout(this.#timer)
@@ -95,12 +98,17 @@ export class BlockSubscriber implements Subscriber {
 
   async #emitNew(run: Run): Promise<void> {
     const provider = this.#provider
+    const { lowest } = run
+    run.lowest = Number.POSITIVE_INFINITY
     try {
       const head = await provider.getBlockNumber()
-      if (this.#last !== undefined && head < this.#last && (await this.#isBehind(head))) return
-      if (run === this.#run) this.#last = Math.min(this.#last ?? head, head)
+      const isShorter = this.#last !== undefined && head < this.#last
+      if (isShorter && (await this.#isBehind(head))) return
+      // Of a chain that has become shorter, the blocks that it rang for are new.
+      if (run === this.#run) this.#last = Math.min(this.#last ?? head, isShorter ? lowest - 1 : head, head)
       while (run === this.#run && this.#last !== undefined && this.#last < head) await provider.emit('block', ++this.#last)
     } catch (error) {
+      run.lowest = Math.min(run.lowest, lowest)
       if (run === this.#run) void provider.emit('error', error)
     }
   }

@@ -177,6 +177,18 @@ describe('a block subscriber with a bell', () => {
     expect(provider.emitted).toEqual([['block', 6]])
   })
 
+  it('emits the blocks that it rings for where the chain has become shorter', async () => {
+    const { chain, provider, ring } = await withBell()
+    chain.head = 3
+    ring(2)
+    ring(3)
+    await provider.hasEmitted(2)
+    chain.head = 4
+    ring(4)
+    await provider.hasEmitted(3)
+    expect(provider.emitted).toEqual([2, 3, 4].map((number) => ['block', number]))
+  })
+
   it('polls by time until a block that was announced is there', async () => {
     const { time, chain, provider, ring, settled } = await withBell()
     ring(6)
