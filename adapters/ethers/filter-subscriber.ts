@@ -88,12 +88,21 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         return
       }
       if (!isMade || isFilterGone(error)) this.#id = undefined
-      const done = this.#done ?? newest
-      if (isFilterGone(error) && done !== undefined) this.#missedFrom ??= done + 1
+      if (isFilterGone(error)) this.#missedFrom ??= this.#firstMissed(newest)
       void provider.emit('error', error)
     }
     if (!this.isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
+  }
+
+  /**
+   * The first block whose logs have not been read, at a head of `newest`. A node that comes back
+   * with a shorter chain has new blocks from there on.
+   */
+  #firstMissed(newest: number | undefined): number | undefined {
+    const done = this.#done ?? newest
+    if (done === undefined) return undefined
+    return newest !== undefined && newest < done ? newest : done + 1
   }
 
   /**

@@ -132,33 +132,37 @@ describe('a filter subscriber', () => {
   })
 })
 
-it.each([
-  { when: 'after its first block event', isPolled: true },
-  { when: 'before its first block event', isPolled: false },
-])('loses no log, and emits none twice, when the node drops the filter $when, and mines blocks before the new one', async ({ isPolled }) => {
+/**
+ * A node with a filter for logs, which these blocks have, and a subscriber whose block events the
+ * test makes.
+ */
+async function setUpLogs(withLogs: readonly number[]) {
   const address = `0x${'ee'.repeat(20)}`
   const word = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
   const logAt = (number: number) => ({
     ...{ address, topics: [], data: '0x', blockNumber: `0x${number.toString(16)}`, blockHash: word(number), removed: false },
     ...{ transactionHash: word(1000 + number), transactionIndex: '0x0', logIndex: '0x0' },
   })
-  let head = 101
-  /** The block from which the filter tells of logs; undefined without a filter. */
-  let next: number | undefined
-  /** How often the filter has been polled, and the node has answered. */
-  let polled = 0
-  const logsOf = (from: number, to: number) => [102, 104, 105].filter((number) => from <= number && number <= to).map(logAt)
+  const logsOf = (from: number, to: number) => withLogs.filter((number) => from <= number && number <= to).map(logAt)
+  const chain = {
+    head: 101,
+    /** The block from which the filter tells of logs; undefined without a filter. */
+    next: undefined as number | undefined,
+    /** How often the filter has been polled, and the node has answered. */
+    polled: 0,
+  }
   const answers: Record<string, (params: readonly unknown[]) => unknown> = {
-    eth_blockNumber: () => `0x${head.toString(16)}`,
+    eth_blockNumber: () => `0x${chain.head.toString(16)}`,
     eth_newFilter() {
-      next = head + 1
+      chain.next = chain.head + 1
       return '0x1'
     },
     eth_getFilterChanges() {
-      polled++
-      const logs = next === undefined ? undefined : logsOf(next, head)
-      if (next !== undefined) next = head + 1
-      return logs
+      const { next, head } = chain
+      chain.polled++
+      if (next === undefined) return undefined
+      chain.next = head + 1
+      return logsOf(next, head)
     },
     eth_getLogs([range]) {
       const { fromBlock, toBlock } = range as { fromBlock: string; toBlock: string }
@@ -177,30 +181,52 @@ it.each([
   )
   const provider = new RecordingProvider(server.url)
   const announce = provider.blocksByHand()
-  const polls = (count: number) => eventually(() => expect(polled).toBeGreaterThanOrEqual(count))
+  /** Resolves once the filter has been polled this many times in all. */
+  const polls = (count: number) => eventually(() => expect(chain.polled).toBeGreaterThanOrEqual(count))
+  /** The blocks of the logs that were emitted; all else was an error. */
+  const emitted = () => provider.emitted.filter(([event]) => event !== 'error').map(([, log]) => Number((log as { readonly blockNumber: number }).blockNumber))
   const subscriber = FilterSubscriber.ofEvent(provider, { address })
   subscriber.start()
   await polls(1)
+  return { chain, provider, announce, polls, emitted }
+}
+
+it.each([
+  { when: 'after its first block event', isPolled: true },
+  { when: 'before its first block event', isPolled: false },
+])('loses no log, and emits none twice, when the node drops the filter $when, and mines blocks before the new one', async ({ isPolled }) => {
+  const { chain, provider, announce, polls, emitted } = await setUpLogs([102, 104, 105])
   if (isPolled) announce(101)
   const before = isPolled ? 2 : 1
   await polls(before)
-  next = undefined
-  head = 102
+  chain.next = undefined
+  chain.head = 102
   announce(102)
   await provider.hasEmitted(1)
   // Two more are mined before the new filter is made.
-  head = 104
+  chain.head = 104
   announce(103)
   await polls(before + 2)
-  head = 105
+  chain.head = 105
   announce(104)
   announce(105)
   await provider.hasEmitted(4)
   // What it emitted before would come again with one of these polls.
-  const far = polled
+  const far = chain.polled
   announce(106)
   await polls(far + 1)
-  const [error, ...logs] = provider.emitted
-  expect(error?.[0]).toBe('error')
-  expect(logs.map(([, log]) => Number((log as { blockNumber: number }).blockNumber))).toEqual([102, 104, 105])
+  expect(provider.emitted[0]?.[0]).toBe('error')
+  expect(emitted()).toEqual([102, 104, 105])
+})
+
+it('loses no log when the node comes back with a shorter chain, and without the filter', async () => {
+  const { chain, provider, announce, emitted } = await setUpLogs([2, 3])
+  chain.next = undefined
+  chain.head = 2
+  announce(2)
+  await provider.hasEmitted(1)
+  chain.head = 3
+  announce(3)
+  await provider.hasEmitted(3)
+  expect(emitted()).toEqual([2, 3])
 })
