@@ -39,8 +39,9 @@ export const logRangeRows: readonly FailureRow[] = [
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|limited to [\d,]{1,30} blocks?\b|at most [\d,]{1,30} blocks?\b/i,
-    source: '1RPC, BlockPI, Coinbase, QuickNode (-32614)',
+    message:
+      /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|logs for more than) [\d,]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
+    source: '1RPC, BlockPI, Coinbase, Pocket (-32064), QuickNode (-32614)',
   },
   { kind: 'range-too-large', method: LOGS, message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size/i, source: 'Ethermint, Harmony' },
   {
@@ -110,7 +111,8 @@ const LIMITS: readonly RegExp[] = [
   /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]{1,30})([km])?/i,
   /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]{1,30})([km])?/i,
   /limited to (?:a )?(?:\d{1,30} - )?([\d,]{1,30})([km])? ?(?:blocks?|range)/i,
-  /at most ([\d,]{1,30}) blocks?/i,
+  /(?:at most|logs for more than) ([\d,]{1,30}) blocks?/i,
+  /range is limited to ([\d,]{1,30})/i,
   /ranges? over ([\d,]{1,30}) blocks/i,
   /range (?:[\d,]{1,30} )?exceeds (?:limit of |maximum of )?([\d,]{1,30})/i,
   /range (?:[\d,]{1,30} )?is (?:bigger|larger|greater) than range limit ([\d,]{1,30})/i,

@@ -147,6 +147,8 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['1RPC', 200, -32000, 'eth_getLogs is limited to a 1000 blocks range', ENVIO],
     ['1RPC', 200, -32000, 'response size should not greater than 10000000 bytes', PONDER],
     ['BlockPI', 200, -32602, 'eth_getLogs is limited to 1024 block range', PONDER],
+    ['Pocket', 200, -32064, 'You cannot query logs for more than 100000 blocks at once.', 'pokt-foundation/portal-api'],
+    ['others', 200, -32000, 'block range is limited to 2000', QUOTED],
     ['Cloudflare', 200, -32047, "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800", PONDER],
     ['Avalanche', 200, -32000, 'requested too many blocks from 0 to 5000, maximum is set to 2048', PONDER],
     ['thirdweb', 200, -32000, 'Maximum allowed number of requested blocks is 3500', ENVIO],

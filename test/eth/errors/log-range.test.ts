@@ -18,6 +18,8 @@ describe('the limit that a refusal of a logs query names', () => {
     ['block range is too wide (maximum 1024)', 1024],
     ['query exceeds max block range 100000', 100_000],
     ['please limit the query to at most 1000 blocks', 1000],
+    ['You cannot query logs for more than 100000 blocks at once.', 100_000],
+    ['block range is limited to 2000', 2000],
     ['fromBlock to toBlock range exceeds the range allowed for your plan (5000 > 3000)', 3000],
     ['ranges over 10000 blocks are not supported on free plan', 10_000],
     ['block range greater than 20000 max', 20_000],
