@@ -11,6 +11,9 @@ const NO_SUCH_METHOD = -32601
 /** An error about the call itself proves that the endpoint has the method, as a result does. */
 const ANSWERS: ReadonlySet<string> = new Set(['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large', 'response-too-large'])
 
+/** What anvil says over a WebSocket, of a method that it lacks as of arguments that are missing. */
+const SAYS_NOTHING = /\bdid not match any variant of untagged enum\b/
+
 /**
  * What is called in place of a method without its arguments. Methods that send a transaction get an
  * empty one, which every node refuses. For methods with results of hundreds of megabytes, it is a
@@ -112,7 +115,7 @@ async function answersTo(endpoint: string, method: string, ask: Ask): Promise<bo
   } catch (error) {
     if (!(error instanceof RpcError)) return undefinedUnlessFinal(error)
     if (error.kind === 'unsupported') return false
-    return ANSWERS.has(error.kind) ? true : undefined
+    return ANSWERS.has(error.kind) && !SAYS_NOTHING.test(error.said) ? true : undefined
   }
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type AskOne, Supported } from '../../src/client/supports.ts'
 import { OptionError } from '../../src/index.ts'
 import { systemClock } from '../../src/wait/clock.ts'
+import { startAnvil } from '../support/anvil.ts'
 import { holdTime } from '../support/held-time.ts'
 import { type Answer, clientOf, each, failed, refuse, serve, silent } from '../support/server.ts'
 
@@ -33,6 +34,14 @@ describe('a method', () => {
   it('of a namespace that the node has disabled is not', async () => {
     const disabled = "The method 'trace_block' is found but the namespace 'trace' is disabled for http://0.0.0.0:8545."
     expect(await clientOf((await serve(refuse(-32600, disabled))).url).supports('trace_block')).toBe(false)
+  })
+
+  it('of which anvil says nothing over a WebSocket is not known', async () => {
+    const anvil = await startAnvil()
+    const client = clientOf(anvil.url.replace('http:', 'ws:'))
+    expect(await client.supports('trace_get')).toBe(undefined)
+    expect(await client.supports('eth_chainId')).toBe(true)
+    expect(await clientOf(anvil.url).supports('trace_get')).toBe(false)
   })
 
   it('that the node does not know is not', async () => {
