@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type AskOne, Supported } from '../../src/client/supports.ts'
 import { OptionError } from '../../src/index.ts'
 import { systemClock } from '../../src/wait/clock.ts'
@@ -38,6 +38,7 @@ describe('a method', () => {
 
   it('of which anvil says nothing over a WebSocket is not known', async () => {
     const anvil = await startAnvil()
+    onTestFinished(anvil.stop)
     const client = clientOf(anvil.url.replace('http:', 'ws:'))
     expect(await client.supports('trace_get')).toBe(undefined)
     expect(await client.supports('eth_chainId')).toBe(true)
