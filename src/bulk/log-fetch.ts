@@ -130,6 +130,7 @@ export class LogFetcher<T> {
    */
   async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
+    this.#range.requested(span.to - span.from + 1)
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
@@ -258,6 +259,8 @@ export class LogFetcher<T> {
     }
     const { items, count, received, tally } = reply
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
+    this.#limits.answered(tally.endpoint, blocks)
+    if (this.#limits.isTrialDue) this.#range.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askParted(reply, items, options)
     this.#range.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [reply] }

@@ -24,6 +24,10 @@ const CAREFUL_GROWTH = 1.05
 /** Weight of the newest reply where it asks for a smaller range. */
 const LEAST_SHRINKING = 0.5
 
+/** Ranges answered at the limit on blocks until a larger one is tried: at first, and at most. */
+const FIRST_TRIAL = 32
+const MOST_TO_TRIAL = 4096
+
 /** Nodes cut replies at a multiple of this many results, or not at all. */
 const LEAST_CUT = 500
 
@@ -53,7 +57,8 @@ export interface RangeReply {
  * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
  * only, since the limit is near. Replies to parts of earlier ranges say nothing about how dense the
  * logs are where the next range begins, so only their time counts. Limits on blocks are the
- * endpoint's, whatever the filter; the rest depends on how many logs it selects.
+ * endpoint's, whatever the filter; the rest depends on how many logs it selects. An endpoint may
+ * name such a limit in error, or take more later: now and then, one range exceeds it as a trial.
  */
 export class LogRange {
   readonly #limits: EndpointLimits
@@ -67,6 +72,8 @@ export class LogRange {
   #farthest = -1
   /** The reply that was too slow last. */
   #slow: { readonly blocks: number; readonly tookMs: number } | undefined
+  /** The next range may exceed the limit on blocks. */
+  #isTrialNext = false
 
   constructor(isSelective: boolean, limits: EndpointLimits, timeoutMs: number) {
     this.#limits = limits
@@ -76,7 +83,20 @@ export class LogRange {
 
   /** Blocks of the next range. */
   get blocks(): number {
-    return Math.max(1, Math.floor(Math.min(this.#blocks, this.#limits.maxBlocks)))
+    const most = this.#limits.maxBlocks * (this.#isTrialNext ? MOST_GROWTH : 1)
+    return Math.max(1, Math.floor(Math.min(this.#blocks, most)))
+  }
+
+  /** Lets the next range, and no other, exceed the limit on blocks. */
+  tryMore(): void {
+    this.#isTrialNext = true
+  }
+
+  /** A range of this size has been requested. */
+  requested(blocks: number): void {
+    if (!this.#isTrialNext || blocks <= this.#limits.maxBlocks) return
+    this.#isTrialNext = false
+    this.#limits.trialBegan()
   }
 
   answered({ blocks, bytes, logs, tookMs = 0, to = this.#farthest }: RangeReply): void {
@@ -120,6 +140,12 @@ export function goodRange(logsPerBlock: number, bytesPerBlock: number): number {
 /** What the endpoints of a client take, learnt from their refusals. */
 export class EndpointLimits {
   readonly #limits = new Map<string, EndpointLimit>()
+  /** Ranges that were answered near the limit on blocks since the last trial. */
+  #atLimit = 0
+  /** Number of these until the next trial. It doubles, since most limits are true. */
+  #untilTrial = FIRST_TRIAL
+  /** Whether a trial has not been answered or refused yet. */
+  #isTrying = false
 
   /** Most blocks that every endpoint takes. */
   get maxBlocks(): number {
@@ -141,6 +167,32 @@ export class EndpointLimits {
   /** The endpoint has said that it takes at most this many blocks. */
   takes(endpoint: string | undefined, maxBlocks: number): void {
     this.#of(endpoint).maxBlocks = maxBlocks
+    this.#isTrying = false
+  }
+
+  /** It is time to try a larger range than the endpoints are known to take. */
+  get isTrialDue(): boolean {
+    return this.#atLimit >= this.#untilTrial
+  }
+
+  trialBegan(): void {
+    this.#atLimit = 0
+    this.#untilTrial = Math.min(this.#untilTrial * 2, MOST_TO_TRIAL)
+    this.#isTrying = true
+  }
+
+  /**
+   * The endpoint has answered a range of this many blocks. If it was a trial, an even larger one is
+   * due at once. Other ranges beyond the limit raise nothing: behind one URL, there may be nodes of
+   * which only some have the limit.
+   */
+  answered(endpoint: string | undefined, blocks: number): void {
+    const limit = this.#of(endpoint)
+    if (this.#isTrying && blocks > limit.maxBlocks) {
+      limit.maxBlocks = blocks
+      this.#isTrying = false
+      this.#atLimit = this.#untilTrial
+    } else if (blocks * 2 > this.maxBlocks) this.#atLimit++
   }
 
   /** The endpoint has left out what exceeded this many results. */

@@ -114,6 +114,43 @@ describe('a refusal', () => {
   })
 })
 
+describe('a limit on blocks', () => {
+  const HEAD = 20_000
+  /** A node without logs that names the limit `most` for ranges that are longer. */
+  const start = (most: () => number) => {
+    const counts = { answered: 0, refused: 0 }
+    const chain = startLogChain({
+      head: HEAD,
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = given as { fromBlock: string; toBlock: string }
+        const limit = most()
+        const isRefused = Number(toBlock) - Number(fromBlock) >= limit
+        counts[isRefused ? 'refused' : 'answered']++
+        return isRefused ? { error: { code: -32000, message: `block range too large, max is ${limit}` } } : { result: [] }
+      },
+    })
+    return { chain, counts }
+  }
+  const isWhole = async (chain: LogChain) => expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).at(-1)?.to).toBe(BigInt(HEAD))
+
+  it('that the node named once, in error, is forgotten soon', async () => {
+    const { chain, counts } = start(() => (counts.refused === 0 ? 1 : 10_000))
+    await isWhole(await chain)
+    // Some are under way while larger ones are tried.
+    expect(counts.answered).toBeLessThan(3000)
+    expect(counts.refused).toBeLessThan(4)
+  })
+
+  it('that is true leads to few refusals', async () => {
+    const { chain, counts } = start(() => 10)
+    await isWhole(await chain)
+    expect(counts.answered).toBeLessThan(2100)
+    // After 0 ranges at the limit, 32, 64, 128, 256, 512 and 1024, and some that are under way.
+    expect(counts.refused).toBeLessThanOrEqual(7)
+  })
+})
+
 describe('a refusal for too many results', () => {
   it('leads to a quarter of the range, and to the rest at once as large as that has shown to be good', async () => {
     const chain: LogChain = await startLogChain({

@@ -104,3 +104,56 @@ describe('what an endpoint takes', () => {
     expect([limits.maxResultsOf('a'), limits.maxResultsOf('b'), limits.maxBlocks]).toEqual([10_000, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
   })
 })
+
+describe('a trial beyond a limit on blocks', () => {
+  /** A range at a limit of 10 blocks. */
+  function atLimit() {
+    const { range, limits } = start()
+    limits.takes('a', 10)
+    /** Answers ranges until one exceeds the limit, and requests that one. */
+    const untilTrial = () => {
+      for (let answered = 0; ; answered++) {
+        const { blocks } = range
+        range.requested(blocks)
+        if (blocks > limits.maxBlocks) return { answered, blocks }
+        limits.answered('a', blocks)
+        if (limits.isTrialDue) range.tryMore()
+      }
+    }
+    return { range, limits, untilTrial }
+  }
+
+  it('is a single range, and comes after twice as many ranges each time', () => {
+    const { range, limits, untilTrial } = atLimit()
+    const counts = Array.from({ length: 10 }, () => {
+      const { answered, blocks } = untilTrial()
+      expect([blocks, range.blocks]).toEqual([40, 10])
+      limits.takes('a', 10)
+      return answered
+    })
+    expect(counts).toEqual([32, 64, 128, 256, 512, 1024, 2048, 4096, 4096, 4096])
+  })
+
+  it('raises the limit where it is answered, and the next one follows at once', () => {
+    const { range, limits, untilTrial } = atLimit()
+    untilTrial()
+    limits.answered('a', 40)
+    expect(limits.maxBlocks).toBe(40)
+    expect(limits.isTrialDue).toBe(true)
+    range.tryMore()
+    expect(untilTrial()).toEqual({ answered: 0, blocks: 160 })
+  })
+
+  it('leaves the limit of one endpoint as it is where another one answers', () => {
+    const { limits, untilTrial } = atLimit()
+    untilTrial()
+    limits.answered('b', 40)
+    expect(limits.maxBlocks).toBe(10)
+  })
+
+  it('is what raises a limit, not the answer to an earlier range', () => {
+    const { limits } = atLimit()
+    limits.answered('a', 10_000)
+    expect(limits.maxBlocks).toBe(10)
+  })
+})
