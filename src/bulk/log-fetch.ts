@@ -5,7 +5,7 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import { type EndpointLimits, goodRange, type LogRange } from './log-range.ts'
+import { type EndpointLimits, goodRange, isRound, type LogRange } from './log-range.ts'
 import {
   isUnusable,
   LogAsker,
@@ -271,12 +271,14 @@ export class LogFetcher<T> {
     const { span, tally } = reply
     const blocks = span.to - span.from + 1
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
-    const whole = blocks > 1 ? await this.#askHalves(reply, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
+    const whole = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
     const given = whole.to === span.to ? items : this.#until(whole.to, items)
     const found = sumOf(whole.replies, 'count')
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
     if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2), span.to)
+    else if (found === items.length && whole.to === span.to)
+      this.#range.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
     const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
@@ -293,15 +295,29 @@ export class LogFetcher<T> {
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
-  async #askHalves({ group, span: { from, to } }: LogQuestion, options: AskOptions): Promise<Part<T>> {
+  async #askHalves({ group, span }: LogQuestion, items: readonly T[], options: AskOptions): Promise<Part<T>> {
     this.splits++
-    const middle = Math.floor((from + to) / 2)
+    const { from, to } = span
+    const middle = this.#middleOf(span, items)
     const halves = [
       { from, to: middle },
       { from: middle + 1, to },
     ]
-    const [first, second] = (await Promise.all(halves.map((span) => this.#askAll({ group, span }, options)))) as [Part<T>, Part<T>]
+    const [first, second] = (await Promise.all(halves.map((half) => this.#askAll({ group, span: half }, options)))) as [Part<T>, Part<T>]
     return first.to < middle ? first : { to: second.to, replies: [...first.replies, ...second.replies] }
+  }
+
+  /**
+   * The last block of the first half. If the first half of these logs is a round number of them, it
+   * is the next block with logs: else the halves would have to be requested again in parts, too.
+   */
+  #middleOf({ from, to }: LogSpan, items: readonly T[]): number {
+    const middle = Math.floor((from + to) / 2)
+    const numberOf = (item: T) => Number(this.#reader.logOf(item).blockNumber)
+    const later = items.findIndex((item) => numberOf(item) > middle)
+    if (!isRound(later)) return middle
+    const next = numberOf(items[later] as T)
+    return next < to ? next : middle
   }
 
   /** The logs of a block that do not fit into one reply. */

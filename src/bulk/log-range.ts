@@ -72,6 +72,8 @@ export class LogRange {
   #farthest = -1
   /** The reply that was too slow last. */
   #slow: { readonly blocks: number; readonly tookMs: number } | undefined
+  /** Logs per block of the last complete reply that had a round number of logs; 0 if none had. */
+  #steady = 0
   /** The next range may exceed the limit on blocks. */
   #isTrialNext = false
 
@@ -84,7 +86,7 @@ export class LogRange {
   /** Blocks of the next range. */
   get blocks(): number {
     const most = this.#limits.maxBlocks * (this.#isTrialNext ? MOST_GROWTH : 1)
-    return Math.max(1, Math.floor(Math.min(this.#blocks, most)))
+    return offRound(Math.max(1, Math.floor(Math.min(this.#blocks, most))), this.#steady)
   }
 
   /** Lets the next range, and no other, exceed the limit on blocks. */
@@ -97,6 +99,12 @@ export class LogRange {
     if (!this.#isTrialNext || blocks <= this.#limits.maxBlocks) return
     this.#isTrialNext = false
     this.#limits.trialBegan()
+  }
+
+  /** A reply that might have been cut, but has turned out to be complete. */
+  wasComplete(reply: RangeReply): void {
+    if (isRound(reply.logs)) this.#steady = reply.logs / reply.blocks
+    this.answered(reply)
   }
 
   answered({ blocks, bytes, logs, tookMs = 0, to = this.#farthest }: RangeReply): void {
@@ -137,6 +145,22 @@ export function goodRange(logsPerBlock: number, bytesPerBlock: number): number {
   return Math.max(1, Math.min(TARGET_LOGS / logsPerBlock, TARGET_BYTES / bytesPerBlock))
 }
 
+/** Whether a reply may have been cut at this number of logs by any node. */
+export function isRound(logs: number): boolean {
+  return logs >= LEAST_CUT && logs % LEAST_CUT === 0
+}
+
+/**
+ * As many blocks, or a few less where they would have a round number of logs: so it is with events
+ * in step with the blocks. Each such reply would have to be requested again in parts.
+ */
+function offRound(blocks: number, logsPerBlock: number): number {
+  const logs = blocks * logsPerBlock
+  const nearest = Math.round(logs / LEAST_CUT) * LEAST_CUT
+  if (nearest === 0 || Math.abs(logs - nearest) >= 1) return blocks
+  return Math.max(1, Math.floor((nearest - 1) / logsPerBlock))
+}
+
 /** What the endpoints of a client take, learnt from their refusals. */
 export class EndpointLimits {
   readonly #limits = new Map<string, EndpointLimit>()
@@ -161,7 +185,7 @@ export class EndpointLimits {
 
   /** Whether the endpoint may have left out others where it gave this many results. */
   mayBeCut(endpoint: string | undefined, results: number): boolean {
-    return results >= this.maxResultsOf(endpoint) || (results >= LEAST_CUT && results % LEAST_CUT === 0)
+    return results >= this.maxResultsOf(endpoint) || isRound(results)
   }
 
   /** The endpoint has said that it takes at most this many blocks. */

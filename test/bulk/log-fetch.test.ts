@@ -206,6 +206,24 @@ describe('a reply that may have been cut', () => {
   const right = (chain: LogChain, from: number, to: number) =>
     chain.logs(from, to).map(({ blockNumber, logIndex }) => `${Number(blockNumber)} ${Number(logIndex)}`)
 
+  it.each([
+    ['a log in each block', 1000, 8000, () => 1],
+    ['20 logs in each block', 100, 2000, () => 20],
+    ['a log in each third block', 1500, 12_000, (block: number) => (block % 3 === 0 ? 1 : 0)],
+  ])('but is complete, with %s, is halved once, and its ranges are requested once from then on', async (_, most, head, logs) => {
+    const says = () => ({ message: `query exceeds max block range ${most}` })
+    const chain = await startLogChain({ head, logs, range: { most, says } })
+    expect(await given(chain)).toEqual(right(chain, 0, head))
+    const answered = chain.ranges.map(([from, to]) => to - from + 1).filter((blocks) => blocks <= most)
+    expect(answered.reduce((sum, blocks) => sum + blocks, 0)).toBe(head + 1 + most)
+  })
+
+  it('is noticed also at a node that has given as many logs before, of blocks that had no more', async () => {
+    const says = () => ({ message: 'query exceeds max block range 1000' })
+    const chain = await startLogChain({ head: 6000, cap: 1000, logs: (block) => (block < 3000 ? 1 : 7), range: { most: 1000, says } })
+    expect(await given(chain)).toEqual(right(chain, 0, 6000))
+  })
+
   it('is kept where its halves hold less', async () => {
     let asked = 0
     const chain = await startLogChain({ head: 99, answer: (method) => (method === 'eth_getLogs' && asked++ > 0 ? { result: [] } : undefined) })

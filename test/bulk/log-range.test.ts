@@ -61,6 +61,38 @@ describe('a range', () => {
   })
 })
 
+describe('a range of blocks with a steady number of logs', () => {
+  /** The size after a complete reply of this many logs, within a limit on blocks. */
+  function sizeAfter(blocks: number, logs: number) {
+    const { range, limits } = start()
+    limits.takes('a', blocks)
+    range.wasComplete({ blocks, bytes: 2, logs, tookMs: 5 })
+    return range.blocks
+  }
+
+  it.each([
+    [1000, 1000, 999],
+    [100, 2000, 99],
+    // In one block of three.
+    [1500, 500, 1497],
+    [2, 500, 1],
+    [1, 500, 1],
+  ])('gives no round number of logs again: after %d blocks with %d, it has %d', (blocks, logs, next) => {
+    expect(sizeAfter(blocks, logs)).toBe(next)
+  })
+
+  it('stays as it is where that number is no round one', () => {
+    expect([sizeAfter(1000, 998), sizeAfter(1000, 400), sizeAfter(1000, 0)]).toEqual([1000, 1000, 1000])
+  })
+
+  it('goes by the last reply with a round number', () => {
+    const { range, limits } = start()
+    limits.takes('a', 1000)
+    for (const logs of [1000, 999, 500]) range.wasComplete({ blocks: 1000, bytes: 2, logs, tookMs: 5 })
+    expect(range.blocks).toBe(998)
+  })
+})
+
 describe('the time of a reply', () => {
   it.each([
     [30_000, 3000],
