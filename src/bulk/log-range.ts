@@ -25,7 +25,7 @@ const CAREFUL_GROWTH = 1.05
 const LEAST_SHRINKING = 0.5
 
 /** Ranges answered at the limit on blocks until a larger one is tried: at first, and at most. */
-const FIRST_TRIAL = 32
+const FIRST_TRIAL = 256
 const MOST_TO_TRIAL = 4096
 
 /** Nodes cut replies at a multiple of this many results, or not at all. */

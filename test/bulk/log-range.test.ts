@@ -163,7 +163,7 @@ describe('a trial beyond a limit on blocks', () => {
       limits.takes('a', 10)
       return answered
     })
-    expect(counts).toEqual([32, 64, 128, 256, 512, 1024, 2048, 4096, 4096, 4096])
+    expect(counts).toEqual([256, 512, 1024, 2048, 4096, 4096, 4096, 4096, 4096, 4096])
   })
 
   it('raises the limit where it is answered, and the next one follows at once', () => {

@@ -81,8 +81,7 @@ describe('while the consumer stalls', () => {
   })
 
   it('at most 64 replies that are larger than those before them come on top', async () => {
-    // Replies of less than 64 KiB: larger ones may be held in memory that is twice as large.
-    const { url, replies } = await startNode({ dense: 100_000, most: 150 })
+    const { url, replies } = await startNode({ dense: 100_000, most: 300 })
     const maxBytes = MiB / 4
     const stalls: { readonly replies: number; readonly taken: number }[] = []
     for await (const { to } of getLogs(clientOf(url), { address, from: 0n, to: 200_000n, audit: 'none', maxBytes }).pages()) {
