@@ -285,6 +285,7 @@ class Follower<I, L, T> {
     this.#chain.add(hash)
     this.#blocks++
     this.#contradictions = 0
+    this.#pace.came()
     return this.#made({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
   }
 

@@ -60,6 +60,11 @@ export class Pace {
     this.#failures = 0
   }
 
+  /** A block has come. What failed before it is no reason to wait longer after the next failure. */
+  came(): void {
+    this.#failures = 0
+  }
+
   /** A look has found nothing new. */
   missed(): void {
     this.#misses++

@@ -359,6 +359,27 @@ it('a node that is down for a minute: asked a few times, and followed at bulk sp
   expect(seen.find(({ failure }) => failure !== undefined)).toMatchObject({ number: 20n, failure: { kind: 'server' } })
 })
 
+it("a node whose 'latest' is always two blocks ahead of what it gives: each block comes soon after the node gives it", async () => {
+  const chain = new ForkingChain(40)
+  const given = () => chain.blocks.slice(0, -2)
+  const server = await serve(chain.node({ chain: given, answer: (entry) => (entry.params[0] === 'latest' ? chain.reply(entry) : undefined) }))
+  const end = 160
+  void (async () => {
+    while (chain.head < end + 2) {
+      await sleep(1000)
+      chain.mine()
+    }
+  })()
+  let longest = 0
+  let last: number | undefined
+  await followTo(chain, clientOf(server.url), new Replay(30), { from: 30 }, ({ next }) => {
+    if (last !== undefined) longest = Math.max(longest, clock.now() - last)
+    last = clock.now()
+    return next > end ? 'stop' : undefined
+  })
+  expect(longest).toBeLessThan(2500)
+})
+
 it('a consumer that stalls for a minute: no requests beyond what is read ahead, and no block is lost', async () => {
   const chain = new ForkingChain(20)
   const server = await serve(chain.node())

@@ -91,3 +91,11 @@ it('after failures it waits, twice as long each time, and never much longer than
   pace.missed()
   expect(pace.waitMs(1, false, 1)).toBe(100)
 })
+
+it('a block that comes between failures: the next wait is the first one again', () => {
+  const pace = new Pace(1)
+  for (let i = 0; i < 5; i++) pace.failed()
+  pace.came()
+  pace.failed()
+  expect(pace.waitMs(1, false, 1)).toBe(250)
+})
