@@ -12,7 +12,7 @@ import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from 
 import { type BlockRef, HeldChain, type Position } from './held-chain.ts'
 import { type Confirmations, look, targetFrom } from './look.ts'
 import { NearTimeout } from './near-timeout.ts'
-import { nextStep, type Step, type Target } from './next-step.ts'
+import { NEAR, nextStep, type Step, type Target } from './next-step.ts'
 import { Pace } from './pace.ts'
 
 /** What to follow. Already checked. */
@@ -47,6 +47,12 @@ export type StreamItem<I, L> =
 
 /** Failures in a row that waiting cannot mend, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
+
+/**
+ * Looks in a row that find the head far below the start that `latest` gave, until that start counts
+ * as false: one look may have met a node that is not synchronised yet.
+ */
+const ENOUGH_LOOKS = 4
 
 /**
  * Blocks from history through the head, and rollbacks of those that were replaced, as `itemOf`
@@ -137,6 +143,8 @@ class Follower<I, L, T> {
   #isMaking = false
   /** Failures since the last progress that contradict what is known. */
   #contradictions = 0
+  /** Looks in a row that found the head far below the start. */
+  #looksFarBelow = 0
 
   static async *items<I, L, T>(
     client: Client,
@@ -231,7 +239,10 @@ class Follower<I, L, T> {
   /** Does what is next; true if there is more to do at once. */
   async *#round(pinned: Client): AsyncGenerator<T, boolean, undefined> {
     const target = await this.#target(pinned)
-    if (target !== undefined) this.#head = target.number
+    if (target !== undefined) {
+      this.#head = target.number
+      this.#checkStart(target.number)
+    }
     const step = nextStep(this.#chain, target)
     if (step.type === 'wait') {
       this.#pace.missed()
@@ -249,6 +260,17 @@ class Follower<I, L, T> {
       }
     }
     return yield* this.#rollBack(pinned, step.type)
+  }
+
+  /**
+   * Takes the start again where `latest` gave a false one, far too high: the stream would wait for
+   * it practically for ever. A head that goes back by a few blocks is not false, and the start that
+   * a user has given is never replaced.
+   */
+  #checkStart(head: number): void {
+    if (this.#job.from !== 'latest' || this.#blocks > 0) return
+    this.#looksFarBelow = head + NEAR < this.#chain.from ? this.#looksFarBelow + 1 : 0
+    if (this.#looksFarBelow >= ENOUGH_LOOKS) this.#chain.beginAt(head)
   }
 
   /** The first block is not there yet: told once, since nothing else may be told for long. */

@@ -33,16 +33,20 @@ export type Comparison =
  * It makes no request and knows no time.
  */
 export class HeldChain {
-  /** The first block of the stream. */
-  readonly from: number
+  #from: number
   /** Oldest first. */
   #hashes: Hash[]
   #next: number
 
   constructor({ from, number, hashes }: Position) {
-    this.from = from
+    this.#from = from
     this.#hashes = [...hashes].reverse()
     this.#next = number + 1
+  }
+
+  /** The first block of the stream. */
+  get from(): number {
+    return this.#from
   }
 
   /** The number of the block to deliver next. */
@@ -63,6 +67,12 @@ export class HeldChain {
   /** Undefined for a block that is not held. */
   hashAt(number: number): Hash | undefined {
     return this.#hashes[number - this.#next + this.#hashes.length]
+  }
+
+  /** Begins with another block. Only before anything was added. */
+  beginAt(from: number): void {
+    this.#from = from
+    this.#next = from
   }
 
   /** Whether a block with this parent may come next. */
@@ -112,7 +122,7 @@ export class HeldChain {
   }
 
   get position(): Position {
-    return { from: this.from, number: this.#next - 1, hashes: this.#hashes.slice(-HELD).reverse() }
+    return { from: this.#from, number: this.#next - 1, hashes: this.#hashes.slice(-HELD).reverse() }
   }
 
   #at(index: number): BlockRef | undefined {

@@ -5,7 +5,7 @@ import { checkFollowOptions } from '../../src/follow/follow.ts'
 import { followStream } from '../../src/follow/follow-stream.ts'
 import { type CallSettings, type Client, NetworkError } from '../../src/index.ts'
 import { type FollowCursor, type FollowOptions, type FollowProgress, follow } from '../../src/index-bulk.ts'
-import { CONTRACT, type ForkBlock, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
+import { CONTRACT, type ForkBlock, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
 import { seeds } from '../support/runs.ts'
@@ -275,6 +275,54 @@ it.each<[string, FollowOptions['confirmations'], NodeFaults]>([
   void sleep(60_000).then(() => server.script(chain.node()))
   for await (const item of follow(clientOf(server.url), { from: 'latest', confirmations })) {
     expect(item).toMatchObject({ block: { number: { finalized: 26n, 0: 30n, 25: 5n }[confirmations as 0] } })
+    break
+  }
+})
+
+/** A node of this chain that gives these heads for its first looks, and then its own. */
+function nodeWithHeads(chain: ForkingChain, heads: readonly number[]) {
+  let looks = 0
+  return chain.node({
+    answer(entry) {
+      const head = entry.params[0] === 'latest' ? heads[looks++] : undefined
+      if (head === undefined) return undefined
+      const block = chain.blocks[head] ?? { number: head, hash: `0x${'fe'.repeat(32)}`, parentHash: `0x${'fd'.repeat(32)}`, logs: 0 }
+      return { jsonrpc: '2.0', id: entry.id, result: headerOf(block) }
+    },
+  })
+}
+
+it("from 'latest', where the first head is false and far too high: begins with the newest block that the node has", async () => {
+  const chain = new ForkingChain(1000)
+  // The second look meets the same fault.
+  const server = await serve(nodeWithHeads(chain, [1_000_000, 1_000_000]))
+  const stop = new AbortController()
+  void sleep(10_000).then(() => stop.abort(new Error('it waits for a block that will not come')))
+  for await (const item of follow(clientOf(server.url), { from: 'latest', signal: stop.signal })) {
+    expect(item).toMatchObject({ type: 'block', block: { number: 1000n }, cursor: { from: 1000, number: 1000, hashes: [chain.hashes[1000]] } })
+    break
+  }
+})
+
+it.each([
+  ['goes back by a few blocks', [1002]],
+  ['comes once from a node that is not synchronised', [1000, 0, 0]],
+])("from 'latest', where the head %s: the start stays", async (_, heads) => {
+  const chain = new ForkingChain(1000)
+  const server = await serve(nodeWithHeads(chain, heads))
+  void sleep(30_000).then(() => chain.mine(5))
+  for await (const item of follow(clientOf(server.url), { from: 'latest' })) {
+    expect(item).toMatchObject({ block: { number: BigInt(heads[0] as number) } })
+    break
+  }
+})
+
+it('from a number far above the head: waits for it', async () => {
+  const chain = new ForkingChain(20)
+  const server = await serve(chain.node())
+  void sleep(30_000).then(() => chain.mine(500))
+  for await (const item of follow(clientOf(server.url), { from: 500 })) {
+    expect(item).toMatchObject({ block: { number: 500n } })
     break
   }
 })
