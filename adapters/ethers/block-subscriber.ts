@@ -16,7 +16,7 @@ interface Run {
   isTold: boolean
   /** The block of the last ring. */
   told: number
-  /** The lowest block that has been rung for since the poll began. */
+  /** The lowest block that has been rung for since the head was last compared. */
   lowest: number
 }
 
@@ -98,17 +98,15 @@ export class BlockSubscriber implements Subscriber {
 
   async #emitNew(run: Run): Promise<void> {
     const provider = this.#provider
-    const { lowest } = run
-    run.lowest = Number.POSITIVE_INFINITY
     try {
       const head = await provider.getBlockNumber()
       const isShorter = this.#last !== undefined && head < this.#last
       if (isShorter && (await this.#isBehind(head))) return
       // Of a chain that has become shorter, the blocks that it rang for are new.
-      if (run === this.#run) this.#last = Math.min(this.#last ?? head, isShorter ? lowest - 1 : head, head)
+      if (run === this.#run) this.#last = Math.min(this.#last ?? head, isShorter ? run.lowest - 1 : head, head)
+      run.lowest = Number.POSITIVE_INFINITY
       while (run === this.#run && this.#last !== undefined && this.#last < head) await provider.emit('block', ++this.#last)
     } catch (error) {
-      run.lowest = Math.min(run.lowest, lowest)
       if (run === this.#run) void provider.emit('error', error)
     }
   }

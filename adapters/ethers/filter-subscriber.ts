@@ -71,7 +71,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       isMade = true
       newest = head
       const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
-      const missed = isMissed ? await this.#logsUntilNow(events, this.#missedFrom as number, block) : []
+      const missed = isMissed ? await this.#logsUntilNow(events, Math.min(this.#missedFrom as number, block), block) : []
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
@@ -88,7 +88,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         return
       }
       if (!isMade || isFilterGone(error)) this.#id = undefined
-      if (isFilterGone(error)) this.#missedFrom ??= this.#firstMissed(newest)
+      if (isFilterGone(error)) this.#missedFrom = this.#firstMissed(newest)
       void provider.emit('error', error)
     }
     if (!this.isRunning) return
@@ -101,8 +101,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
    */
   #firstMissed(newest: number | undefined): number | undefined {
     const done = this.#done ?? newest
-    if (done === undefined) return undefined
-    return newest !== undefined && newest < done ? newest : done + 1
+    const next = this.#missedFrom ?? (done === undefined ? undefined : done + 1)
+    return next !== undefined && newest !== undefined && newest + 1 < next ? newest : next
   }
 
   /**

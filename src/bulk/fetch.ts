@@ -5,12 +5,11 @@ import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
-import { isFailure, isThrottled } from '../rpc/failure-kinds.ts'
+import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { Tally } from '../rpc/tally.ts'
 import type { Clock } from '../wait/clock.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { type Linked, linkedFields } from './link.ts'
-import { waitedInLine } from './waited-in-line.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
@@ -60,13 +59,20 @@ const NONE: readonly string[] = []
 const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
 /** Where it is lacking, receipts come one by one. */
 const RECEIPTS = 'eth_getBlockReceipts'
+/**
+ * A call that fails after this share of the time up to its deadline, with fewer attempts than this,
+ * has waited in line for most of it. It is sent again this often, at most.
+ */
+const LONG = 3 / 4
+const ENOUGH = 4
+const MOST_AGAIN = 3
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
 /**
  * Fetches blocks, each with its own calls; the queue makes the batches. It repeats calls above the
- * retry layer, but only reads, and only those whose deadline passed while they waited in the queue
- * or in their first POST, or were throttled.
+ * retry layer, but only reads, and only those that had few attempts until their deadline because
+ * they waited in line or were throttled.
  *
  * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
  * none has it, where those of a block are too large for one reply, and where the providers of all
@@ -250,9 +256,10 @@ export class Fetcher {
 
   /**
    * A deadline that passes in line, in the first POST, or while the call is throttled, only shows
-   * that the node is slow. While other calls are being answered, this one is sent again.
+   * that the node is slow. While other calls are being answered, this one is sent again. So is one
+   * for which waiting in line has left time for a few attempts, but not for ever: those failed.
    */
-  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
+  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true, again = MOST_AGAIN): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
     const { client, signal, avoid, mayBeNull = false, atOnce } = options
     const request = {
@@ -271,9 +278,10 @@ export class Fetcher {
     const began = this.#clock.now()
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
-      const isSlow = (error instanceof TimeoutError && error.attempts <= 1) || (isFailure(error) && isThrottled(error))
-      const isWaiting = isSlow || waitedInLine(error, this.#clock.now() - began, this.#deadlineMs)
-      if (isWaiting && this.#answered > answered) return this.#ask(method, params, options, origin, isUnread)
+      if (!isFailure(error) || this.#answered === answered) throw error
+      if (isOfWaiting(error)) return this.#ask(method, params, options, origin, isUnread, again)
+      const hasWaited = this.#clock.now() - began >= LONG * this.#deadlineMs && error.attempts < ENOUGH
+      if (hasWaited && mayRepeat(error) === true && again > 0) return this.#ask(method, params, options, origin, isUnread, again - 1)
       throw error
     })
   }
@@ -281,6 +289,11 @@ export class Fetcher {
 
 function both(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
   return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
+}
+
+/** The call failed because it waited. */
+function isOfWaiting(error: HexlineError): boolean {
+  return (error instanceof TimeoutError && error.attempts <= 1) || isThrottled(error)
 }
 
 /** What the endpoint charges for receipts, if it may charge less for single ones. */

@@ -1,7 +1,7 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, deadlineOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
+import { CodecError, type HexlineError, IntegrityError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
@@ -14,7 +14,6 @@ import { logFault } from './log-fault.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
 import { isSameLog } from './same-log.ts'
 import { type ScannedLogs, scanLogs } from './scan-logs.ts'
-import { waitedInLine } from './waited-in-line.ts'
 
 /** A log of a block: decoded, or in another form that holds one. */
 export interface LogReader<T> {
@@ -172,20 +171,18 @@ export class LogAsker<T> {
   }
 
   /**
-   * A deadline that passes in line only shows that the node is slow. While other calls are being
-   * answered, this one is sent again.
+   * A deadline that passes in the queue only shows that the node is slow. While other calls are
+   * being answered, this one is sent again.
    */
   async #send(client: Client, request: Request & RequestMarks): Promise<Reply> {
-    const clock = clockOf(client)
     for (;;) {
       const answered = this.#answered
-      const began = clock.now()
       try {
         const reply = await client.send(request)
         this.#answered++
         return reply
       } catch (error) {
-        if (this.#answered === answered || !waitedInLine(error, clock.now() - began, deadlineOf(client))) throw error
+        if (!(error instanceof TimeoutError) || error.attempts > 0 || this.#answered === answered) throw error
       }
     }
   }

@@ -225,9 +225,13 @@ export class LogStream<T> {
     return { span: { from: Number(from), to: Number(to) }, tail, isFinal }
   }
 
-  /** As the node sends it. A node that does not have the block is behind, and asked again. */
+  /**
+   * As the node sends it. A node that does not have the block is behind, and asked again: until the
+   * deadline, but for those who ask again themselves, for a range that they know.
+   */
   async #hashOf(client: Client, number: bigint): Promise<unknown> {
-    const reply = await client.send({ method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true, attempts: Number.POSITIVE_INFINITY })
+    const request = { method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true }
+    const reply = await client.send(this.#options.range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
     return (reply.take() as { hash?: unknown } | undefined)?.hash
   }
 

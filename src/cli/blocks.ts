@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { TraceForm } from '../bulk/block-traces.ts'
 import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { blockLines } from '../bulk/lines.ts'
-import type { Progress } from '../bulk/range-stream.ts'
+import type { Progress, StreamOptions } from '../bulk/range-stream.ts'
 import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
@@ -17,7 +17,7 @@ import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
 import { count } from './output/units.ts'
-import { blockFrom, placed, type RangeFlags, rangeFlags, rangeFrom, startFlag } from './range.ts'
+import { blockFrom, type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
 import { runFollow } from './run-follow.ts'
 import { onSignals } from './signals.ts'
 
@@ -119,10 +119,11 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
     stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
   })
   try {
-    const options = await placed(checked, flags, client.with({ signal: stop.signal }))
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
+    let options: StreamOptions | undefined
     try {
+      options = await rangeOfLast(checked, flags, client.with({ signal: stop.signal }))
       for await (const line of blockLines(client, options)) {
         meter.writing()
         await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
@@ -135,7 +136,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
-      throw isWorthSaying ? new Unfinished(error, options.range.from + BigInt(kept.lines), kept.isCut) : error
+      throw isWorthSaying && options !== undefined ? new Unfinished(error, options.range.from + BigInt(kept.lines), kept.isCut) : error
     }
     meter.finish()
   } finally {
@@ -152,7 +153,7 @@ function followBlocks(flags: Flags, io: Io): Promise<void> {
   if (flags.last !== undefined) throw new OptionError('--last', 'no --last with --to follow', show(flags.last))
   if (flags.traces !== undefined) throw new OptionError('--traces', 'no --traces with --to follow', show(flags.traces))
   if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))
-  const options = { from: blockFrom(flags.from) as bigint, transactions: flags.transactions, receipts: flags.receipts }
+  const options = { from: blockFrom(flags.from as string) as bigint, transactions: flags.transactions, receipts: flags.receipts }
   return runFollow({ flags, limits: limitsFrom(flags), options, cursor: undefined }, io)
 }
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { AuditReport } from '../bulk/audit.ts'
 import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
-import { copiedLogs } from '../bulk/log-lines.ts'
+import { type CopiedLog, copiedLogs } from '../bulk/log-lines.ts'
 import { type LogProgress, LogStream } from '../bulk/log-stream.ts'
 import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
@@ -20,7 +20,7 @@ import type { Output } from './output/output.ts'
 import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
 import { collect } from './params.ts'
-import { placed, type RangeFlags, rangeFlags, rangeFrom, startFlag } from './range.ts'
+import { type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
 import { onSignals } from './signals.ts'
 
 /** The flags that say which logs. */
@@ -109,16 +109,19 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const lines = new BlocksOfLines()
   let output: Output | undefined
+  let stream: LogStream<CopiedLog> | undefined
   const release = onSignals((name, code) => {
     const isLost = out !== undefined && !output?.isKept
     stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
   })
   try {
-    const options = await placed(checked, flags, client.with({ signal: stop.signal }))
-    const stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
     output = await openOutput(out, flags.force, io.stdout, stop)
     meter.start()
+    let first: bigint | undefined
     try {
+      const options = await rangeOfLast(checked, flags, client.with({ signal: stop.signal }))
+      first = options.range?.from
+      stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
       for await (const page of stream.pages()) {
         meter.writing()
         for (const { value, json } of page.items) {
@@ -136,12 +139,12 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       meter.clear()
       const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
       const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
-      if (!isWorthSaying) throw error
-      const { next, before } = lines.after(kept.lines, Number(options.range?.from))
+      if (!isWorthSaying || first === undefined) throw error
+      const { next, before } = lines.after(kept.lines, Number(first))
       throw new Unfinished(error, BigInt(next), kept.isCut, before)
     }
     meter.finish()
-    reportAudit(stream.audit)
+    if (stream !== undefined) reportAudit(stream.audit)
   } finally {
     meter.clear()
     release()

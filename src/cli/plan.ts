@@ -19,7 +19,7 @@ import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { printText } from './output/print.ts'
 import { planText } from './plan-text.ts'
-import { placed } from './range.ts'
+import { rangeOfLast } from './range.ts'
 import { onSignals } from './signals.ts'
 
 interface PlanFlags extends LimitFlags, MessageFlags {
@@ -61,7 +61,7 @@ Examples:
       planFlags(blocksFlags(described('blocks', 'a range of blocks as NDJSON'))).action((flags: BlocksFlags & PlanFlags) =>
         reportPlan(flags, io, (signal, plan) => {
           const job = checkOptions({ ...blocksOptionsFrom(flags), signal })
-          return async (client) => runBlocksPlan(client, await placed(job, flags, client), plan)
+          return async (client) => runBlocksPlan(client, await rangeOfLast(job, flags, client.with({ signal })), plan)
         }),
       ),
     )
@@ -70,7 +70,7 @@ Examples:
         (flags: LogsFlags & PlanFlags) =>
           reportPlan(flags, io, (signal, plan) => {
             const job = checkLogOptions({ ...logsOptionsFrom(flags), signal })
-            return async (client) => runLogsPlan(client, await placed(job, flags, client), plan)
+            return async (client) => runLogsPlan(client, await rangeOfLast(job, flags, client.with({ signal })), plan)
           }),
       ),
     )

@@ -5,9 +5,9 @@ import { OptionError } from '../errors.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { redact } from './output/redact.ts'
 
-/** The flags of a range. With `--last`, `--from` is empty. */
+/** The flags of a range. With `--last`, `from` is null. */
 export interface RangeFlags {
-  readonly from: string
+  readonly from: string | null
   readonly to: string
   readonly last?: string
 }
@@ -20,29 +20,29 @@ export function rangeFlags(command: Command, orFollow = false): Command {
       '--to <block>',
       `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`,
     )
-    .addOption(new Option('--last <count>', 'this many blocks up to --to (default: latest), instead of --from').implies({ from: '', to: 'latest' }))
+    .addOption(new Option('--last <count>', 'this many blocks up to --to (default: latest), instead of --from').implies({ from: null, to: 'latest' }))
 }
 
-/** The range as options: with `--last`, from block 0 until it is `placed`. Throws `OptionError`. */
+/** The range as options; with `--last`, from block 0 until `rangeOfLast`. Throws `OptionError`. */
 export function rangeFrom({ from, to, last }: RangeFlags): { readonly from: Quantity; readonly to: RangeEnd } {
   if (last !== undefined) {
-    if (from !== '') throw new OptionError('--last', 'no --from with it', redact(from))
+    if (from !== null) throw new OptionError('--last', 'no --from with it', redact(from))
     countFrom(last)
   }
-  return { from: (last === undefined ? blockFrom(from) : 0) as Quantity, to: blockFrom(to) as RangeEnd }
+  return { from: (from === null ? 0 : blockFrom(from)) as Quantity, to: blockFrom(to) as RangeEnd }
 }
 
-/** The options, with the range that `--last` stands for. */
-export async function placed<O extends { readonly range: CheckedRange | undefined }>(options: O, { last }: RangeFlags, client: Client): Promise<O> {
+/** The options, with the range that `--last` stands for once the node has told its end. */
+export async function rangeOfLast<O extends { readonly range: CheckedRange | undefined }>(options: O, { last }: RangeFlags, client: Client): Promise<O> {
   if (last === undefined || options.range === undefined) return options
   const { to } = await resolveRange(client, options.range)
   const from = to - countFrom(last) + 1n
-  return { ...options, range: { from: from < 0n ? 0n : from, to, isKnown: true } }
+  return { ...options, range: { from: from < 0n ? 0n : from, to } }
 }
 
 /** The flag that says where the range begins. */
 export function startFlag({ from, last }: RangeFlags): string {
-  return last === undefined ? `--from ${blockFrom(from)}` : `--last ${last}`
+  return from === null ? `--last ${last}` : `--from ${blockFrom(from)}`
 }
 
 /** Parses decimal digits; hex and tags stay as they are. */

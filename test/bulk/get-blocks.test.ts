@@ -247,7 +247,7 @@ describe('a slow node', () => {
   it('that fails a POST now and then yields it, too', async () => {
     const answer = chainAnswer({ head: 300, gate: () => sleep(100) })
     let posts = 0
-    const { url } = await serve((request, response) => (++posts % 5 === 0 ? always('<html>', { status: 502 })(request, response) : answer(request, response)))
+    const { url } = await serve((request, response) => (++posts % 10 === 0 ? always('<html>', { status: 502 })(request, response) : answer(request, response)))
     const client = clientOf(url, { rate: { callsPerSecond: 100 }, deadlineMs: 1000 })
     const blocks = await all(getBlocks(client, { from: 1, to: 250 }))
     expect(blocks.map(({ number }) => Number(number))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkRange, type RangeEnd, resolveRange } from '../../src/bulk/range.ts'
 import { OptionError } from '../../src/errors.ts'
 import { chainAnswer } from '../support/chain-server.ts'
-import { clientOf, deadPort, each, serve } from '../support/server.ts'
+import { always, clientOf, deadPort, each, serve } from '../support/server.ts'
 
 describe('checks without the node', () => {
   it.each<[unknown, unknown, bigint, unknown]>([
@@ -54,6 +54,14 @@ describe('checks with the node', () => {
     let asked = 0
     const server = await serve((...request) => (asked++ < 3 ? behind : ahead)(...request))
     expect(await resolveRange(clientOf(server.url), checkRange(3, 11))).toEqual({ from: 3n, to: 11n })
+  })
+
+  it('why a block just beyond the head cannot be asked for is told', async () => {
+    const behind = chainAnswer({ head: 10 })
+    const server = await serve((request, response) =>
+      request.entries.some(({ method }) => method === 'eth_getBlockByNumber') ? always('no', { status: 401 })(request, response) : behind(request, response),
+    )
+    await expect(resolveRange(clientOf(server.url), checkRange(3, 11))).rejects.toMatchObject({ kind: 'auth' })
   })
 
   it('an endpoint that does not answer, or not usefully, does not count', async () => {

@@ -189,6 +189,20 @@ describe('a block subscriber with a bell', () => {
     expect(provider.emitted).toEqual([2, 3, 4].map((number) => ['block', number]))
   })
 
+  it('emits them also where it rings during the poll that finds the chain shorter', async () => {
+    const { chain, server, provider, ring } = await withBell()
+    chain.head = 3
+    const late = gate(node({ head: () => chain.head }))
+    server.script(late.answer, node({ head: () => chain.head }))
+    const before = server.requests.length
+    ring()
+    await server.received(before + 1)
+    ring(3)
+    late.open()
+    await provider.hasEmitted(1)
+    expect(provider.emitted).toEqual([['block', 3]])
+  })
+
   it('polls by time until a block that was announced is there', async () => {
     const { time, chain, provider, ring, settled } = await withBell()
     ring(6)
