@@ -9,7 +9,7 @@ import { CONTRACT, type ForkBlock, ForkingChain, headerOf, type NodeFaults } fro
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
 import { seeds } from '../support/runs.ts'
-import { errorOf, failed } from '../support/server.ts'
+import { type Entry, errorOf, failed } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 const { clock, serve, clientOf, sleep } = virtualWorld()
@@ -155,6 +155,46 @@ it('a node that lags, and one that goes back, cause no rollback', async () => {
   expect(chain.head).toBeGreaterThanOrEqual(120)
   expect(replay.rollbacks).toBe(0)
 })
+
+it.each([
+  { liar: 'first', by: 1_000_000 },
+  { liar: 'last', by: 1_000_000 },
+  { liar: 'last', by: 1_000 },
+])(
+  'an endpoint that tells of $by blocks that do not exist, the $liar one of three: the blocks of the others come, without a flood of calls',
+  async ({ liar, by }) => {
+    const chain = new ForkingChain(1000)
+    const falseHead = ({ id, method, params }: Entry) => {
+      const number = chain.head + by
+      const block = { number, hash: `0x${'fe'.repeat(32)}`, parentHash: `0x${'fd'.repeat(32)}`, logs: 0 } as const
+      if (method === 'eth_blockNumber') return { jsonrpc: '2.0', id, result: `0x${number.toString(16)}` }
+      return params[0] === 'latest' ? { jsonrpc: '2.0', id, result: headerOf(block) } : undefined
+    }
+    const servers = await Promise.all([serve(chain.node()), serve(chain.node()), serve(chain.node({ answer: falseHead }))])
+    const urls = servers.map(({ url }) => url)
+    if (liar === 'first') urls.reverse()
+    const count = () => servers.reduce((sum, { requests }) => sum + requests.reduce((calls, { entries }) => calls + entries.length, 0), 0)
+    const stop = new AbortController()
+    let settled = 0
+    void (async () => {
+      for (let i = 0; i < 60; i++) {
+        await sleep(1000)
+        chain.mine()
+        if (i === 40) settled = count()
+      }
+      await sleep(2000)
+      stop.abort()
+    })()
+    const replay = new Replay(900)
+    const all = async () => {
+      for await (const item of follow(clientOf(urls as [string]), { from: 900, signal: stop.signal, logs })) replay.apply(item)
+    }
+    await errorOf(all())
+    expect(replay.hashes.length).toBeGreaterThan(155)
+    // Twenty blocks at the head.
+    expect(count() - settled).toBeLessThan(500)
+  },
+)
 
 it('a shorter chain is a reorganisation once a hash at the same height differs', async () => {
   const chain = new ForkingChain(50)

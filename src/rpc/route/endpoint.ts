@@ -200,7 +200,7 @@ export class Endpoint {
     if (!isNull(value)) {
       const needed = trait?.needs?.(call.params)
       const { heads } = this.#group
-      const told = value instanceof Uint8Array ? ofBytes(value, needed) : trait?.tells?.(value, call.params)
+      const told = value instanceof Uint8Array ? ofBytes(value, trait, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
         if (needed === HEAD) heads.isAt(this.head, told, this.#clock.now(), started)
         else heads.has(this.head, told)
@@ -262,6 +262,12 @@ export class Endpoint {
     const { head, history } = this
     const now = this.#clock.now()
     const oldest = trait && oldestOf(trait, params)
+    const needed = trait?.needs?.(params)
+    // What may not exist has not been dropped.
+    if (error.kind === 'lagging' && needed !== undefined && heads.claimsAlone(head, needed)) {
+      heads.lacksClaimed(head, needed, started, now)
+      return
+    }
     if (trait?.reads !== undefined && oldest !== undefined) {
       if (error.kind === 'lagging' && history.isGone(trait.reads, oldest, heads.isOld(head, oldest, DEEP), started, now)) {
         Object.assign(error, { kind: 'pruned', message: `${error.message}; block ${oldest} is old, so the node has dropped it` })
@@ -275,7 +281,6 @@ export class Endpoint {
       // theirs in any case.
       if (this.#isOnly && tried.length > 0 && now >= head.askAt) void this.#askNewest(now)
     }
-    const needed = trait?.needs?.(params)
     if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.lacks(head, needed, now)
   }
 
@@ -381,7 +386,8 @@ function isEmpty(value: unknown): boolean {
 
 /**
  * Bytes are not parsed: a result shows that the block with the number that was asked for is there.
+ * That of a range shows nothing, since nodes end it at their heads.
  */
-function ofBytes(value: Uint8Array, needed: number | undefined): number | undefined {
-  return needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
+function ofBytes(value: Uint8Array, trait: Trait | undefined, needed: number | undefined): number | undefined {
+  return trait?.oldest !== undefined || needed === undefined || needed === HEAD || value.length < 4 ? undefined : needed
 }

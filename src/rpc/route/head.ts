@@ -7,11 +7,37 @@ const TOLERANCE = 1
 const EVERY_MS = 10_000
 /** How often one that is behind is asked, in ms. */
 const SOON_MS = 1_000
+/**
+ * Blocks below the head that an endpoint tells, from which on one that it lacks makes that head
+ * doubtful: the nodes behind one URL are hardly that far apart.
+ */
+const FAR = 128
+/** How often such blocks must be missing, and for how long, in ms, until the head is false. */
+const ENOUGH = 4
+const DOUBTED_MS = 3_000
+/** How long it counts that such a block was missing, in ms: longer than any wait between calls. */
+const COUNTS_MS = 60_000
+
+/** Blocks are missing that only this endpoint tells of. */
+interface Doubt {
+  /** The newest one of them. */
+  block: number
+  /** How often in a row: calls sent together count as one. */
+  times: number
+  readonly since: number
+  /** When one was missing last. */
+  at: number
+}
 
 /** What is known of one endpoint's newest block. */
 export interface Head {
-  /** The newest block that it is known to have; -1 when none is. */
+  /** The newest block that it is believed to have; -1 when none is. */
   number: number
+  /** The newest block that it has answered for; -1 when none is. */
+  seen: number
+  doubt: Doubt | undefined
+  /** The head that it tells is false. It is believed only as far as it has answered for. */
+  isFalse: boolean
   /** Blocks that it was behind the others when it last told its head. */
   lag: number
   /** When it last told its head. */
@@ -26,22 +52,28 @@ export interface Head {
  * told until then: one that has not been asked for a while does not seem to be behind. Endpoints
  * that told while another was being asked are compared with that one's answer too: of two that are
  * asked together, the one that is behind may answer first.
+ *
+ * An endpoint may tell of a head that does not exist. All others would seem to be behind. What
+ * shows it is that the endpoint itself lacks blocks far below that head, again and again, which no
+ * other endpoint tells of. It then counts as behind until it tells a head near the others', or near
+ * what it has answered for.
  */
 export class Heads {
   readonly #heads: Head[] = []
 
   add(now: number): Head {
-    const head: Head = { number: -1, lag: 0, toldAt: Number.NEGATIVE_INFINITY, askAt: now }
+    const head: Head = { number: -1, seen: -1, doubt: undefined, isFalse: false, lag: 0, toldAt: Number.NEGATIVE_INFINITY, askAt: now }
     this.#heads.push(head)
     return head
   }
 
   /** `number` is the endpoint's newest block. It was asked at `since`. */
   isAt(head: Head, number: number, now: number, since = now): void {
-    head.number = number
     head.toldAt = now
+    head.isFalse &&= number > this.newest + FAR
+    if (!head.isFalse) head.number = number
     const newest = this.newest
-    head.lag = newest - number
+    head.lag = newest - head.number
     this.isAsked(head, now)
     for (const other of this.#heads) {
       if (other === head || other.toldAt < since) continue
@@ -58,9 +90,45 @@ export class Heads {
 
   /** The endpoint has block `number`. */
   has(head: Head, number: number): void {
+    head.seen = Math.max(head.seen, number)
+    if (head.doubt !== undefined && number >= head.doubt.block) head.doubt = undefined
     if (number <= head.number) return
     head.number = number
     head.lag = Math.min(head.lag, this.newest - number)
+  }
+
+  /**
+   * Only this endpoint tells of block `number`, and of far newer ones, and it has answered for none
+   * of them.
+   */
+  claimsAlone(head: Head, number: number): boolean {
+    const others = this.#newestExcept(head)
+    return others >= 0 && number > others && number > head.seen && number + FAR <= head.number
+  }
+
+  /** The endpoint lacks such a block. It was asked at `since`. */
+  lacksClaimed(head: Head, number: number, since: number, now: number): void {
+    const { doubt } = head
+    if (doubt === undefined || now - doubt.at >= COUNTS_MS) {
+      head.doubt = { block: number, times: 1, since: now, at: now }
+      return
+    }
+    doubt.block = Math.max(doubt.block, number)
+    if (since < doubt.at) return
+    doubt.times++
+    doubt.at = now
+    if (doubt.times >= ENOUGH && now - doubt.since >= DOUBTED_MS) this.#disbelieve(head, now)
+  }
+
+  /** The others seemed to be behind a head that is false: they are compared anew. */
+  #disbelieve(head: Head, now: number): void {
+    head.isFalse = true
+    head.doubt = undefined
+    head.number = head.seen
+    for (const each of this.#heads) {
+      each.lag = this.newest - each.number
+      if (this.isBehind(each)) each.askAt = now
+    }
   }
 
   /** The endpoint does not have block `number`; it exists if another one has told of it. */
@@ -80,18 +148,23 @@ export class Heads {
 
   /** Others should be asked for the newest block. */
   isBehind(head: Head): boolean {
-    return head.lag > TOLERANCE
+    return head.isFalse || head.lag > TOLERANCE
   }
 
-  /** As far as is known, it does not have block `number`. */
+  /** As far as is known, it does not have block `number`, or may not have it. */
   isBelow(head: Head, number: number): boolean {
+    if (head.doubt !== undefined && number > head.seen) return true
     return head.lag > 0 && number > head.number && number > this.newest - head.lag
   }
 
   /** The newest block of all endpoints; -1 when none is known. */
   get newest(): number {
+    return this.#newestExcept(undefined)
+  }
+
+  #newestExcept(head: Head | undefined): number {
     let newest = -1
-    for (const { number } of this.#heads) if (number > newest) newest = number
+    for (const each of this.#heads) if (each !== head && each.number > newest) newest = each.number
     return newest
   }
 }

@@ -60,3 +60,81 @@ describe('the heads of several endpoints', () => {
     expect(b.askAt).toBeLessThan(a.askAt)
   })
 })
+
+describe('a head that does not exist', () => {
+  /** One that tells a head far too high, beside one that is right; each lacks the blocks above. */
+  function told(head = 1_000_000) {
+    const heads = new Heads()
+    const [liar, other] = [heads.add(0), heads.add(0)]
+    heads.isAt(liar, head, 0)
+    heads.isAt(other, 100, 0)
+    return { heads, liar, other }
+  }
+  /** The liar lacks a block once every so many ms. */
+  const lacks = ({ heads, liar }: ReturnType<typeof told>, number: number, times: number, everyMs: number, from = 0) => {
+    for (let at = from; at < from + times * everyMs; at += everyMs) if (heads.claimsAlone(liar, number)) heads.lacksClaimed(liar, number, at, at)
+  }
+
+  test('is believed until its endpoint has lacked blocks far below it for some seconds; then the others are not behind', () => {
+    const world = told()
+    const { heads, liar, other } = world
+    lacks(world, 999_000, 3, 2_000)
+    expect([liar, other].map((each) => heads.isBehind(each))).toEqual([false, true])
+    lacks(world, 999_000, 1, 1_000, 6_000)
+    expect([liar, other].map((each) => heads.isBehind(each))).toEqual([true, false])
+    expect(heads.newest).toBe(100)
+    // It goes on, and its blocks are right.
+    heads.isAt(liar, 1_000_001, 7_000)
+    heads.has(liar, 101)
+    expect(heads.newest).toBe(101)
+    expect([liar, other].map((each) => heads.isBehind(each))).toEqual([true, false])
+    heads.isAt(liar, 102, 8_000)
+    expect(heads.isBehind(liar)).toBe(false)
+    expect(heads.newest).toBe(102)
+  })
+
+  test('draws no more calls for such blocks than the others get, as soon as one has been missing', () => {
+    const world = told()
+    const { heads, liar, other } = world
+    expect([liar, other].map((each) => heads.isBelow(each, 999_000))).toEqual([false, true])
+    lacks(world, 998_000, 1, 1_000)
+    expect([liar, other].map((each) => heads.isBelow(each, 999_000))).toEqual([true, true])
+  })
+
+  test.each([
+    ['is a few blocks below the head', 999_990, 10, 1_000],
+    ['is known to another endpoint', 99, 10, 1_000],
+    ['is missing for a moment only', 999_000, 10, 10],
+    ['is missing once in a while', 999_000, 10, 100_000],
+  ])('is not concluded from a block that %s', (_, number, times, everyMs) => {
+    const world = told()
+    lacks(world, number, times, everyMs)
+    expect(world.heads.newest).toBe(1_000_000)
+  })
+
+  test('is not concluded where the endpoint has answered for such a block or a newer one in the meantime', () => {
+    const world = told()
+    for (let i = 0; i < 10; i++) {
+      lacks(world, 999_000 + i, 3, 2_000)
+      world.heads.has(world.liar, 999_000 + i)
+    }
+    expect(world.heads.newest).toBe(1_000_000)
+  })
+
+  test('is not concluded from calls sent together', () => {
+    const world = told()
+    const { heads, liar } = world
+    for (let i = 0; i < 10; i++) heads.lacksClaimed(liar, 999_000 + i, 0, i * 1_000)
+    expect(heads.newest).toBe(1_000_000)
+  })
+
+  test('is true after all where the endpoint answers for a block near it', () => {
+    const world = told()
+    const { heads, liar } = world
+    lacks(world, 999_000, 4, 1_000)
+    heads.has(liar, 1_000_000)
+    heads.isAt(liar, 1_000_001, 5_000)
+    expect(heads.isBehind(liar)).toBe(false)
+    expect(heads.newest).toBe(1_000_001)
+  })
+})
