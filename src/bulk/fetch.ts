@@ -59,12 +59,11 @@ const NONE: readonly string[] = []
 const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
 /** Where it is lacking, receipts come one by one. */
 const RECEIPTS = 'eth_getBlockReceipts'
-/**
- * A call that fails after this share of the time up to its deadline, with fewer attempts than this,
- * has waited in line for most of it. It is sent again this often, at most.
- */
+/** A call that fails after this share of the time up to its deadline has waited for most of it. */
 const LONG = 3 / 4
+/** Attempts that say enough about an endpoint: the default of a client's calls. */
 const ENOUGH = 4
+/** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
 const MOST_AGAIN = 3
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3

@@ -57,7 +57,7 @@ export async function resolveRange(client: Client, range: CheckedRange): Promise
 const NEAR = 16n
 /** Attempts to have a block from one of them that has it: on average, they take a second. */
 const ATTEMPTS = 5
-/** How nodes say that there is no such block. */
+/** Kinds of failures that mean that there is no such block. */
 const NOT_THERE = ['lagging', 'pruned', 'not-found', 'invalid']
 
 /** Whether a block is there which an endpoint took to be beyond the head. */

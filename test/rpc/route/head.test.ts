@@ -70,7 +70,7 @@ describe('a head that does not exist', () => {
     heads.isAt(other, 100, 0)
     return { heads, liar, other }
   }
-  /** The liar lacks a block once every so many ms. */
+  /** The liar lacks a block `times` times, with `everyMs` between them. */
   const lacks = ({ heads, liar }: ReturnType<typeof told>, number: number, times: number, everyMs: number, from = 0) => {
     for (let at = from; at < from + times * everyMs; at += everyMs) if (heads.claimsAlone(liar, number)) heads.lacksClaimed(liar, number, at, at)
   }
