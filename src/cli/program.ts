@@ -65,7 +65,11 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
       },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       outputError: (text) =>
-        messages.fail(new UsageError(redactUsage(mistypedOption(command, text, io.args) ?? text.replace(/^error: /, '').trim()).replaceAll('\n', ' '))),
+        messages.fail(
+          new UsageError(
+            redactUsage(mistypedOption(command, text, io.args) ?? text.replace(/^error: /, '').trim() + insteadOf(command, text)).replaceAll('\n', ' '),
+          ),
+        ),
     })
     command.exitOverride()
   }
@@ -99,6 +103,12 @@ function mistypedOption(command: Command, text: string, args: readonly string[])
     if (option.required && name === args[i]) i++
   }
   return undefined
+}
+
+/** Where the start of a range is missing: names what may stand in its place, if the command has it. */
+function insteadOf(command: Command, text: string): string {
+  const last = command.options.find(({ long }) => long === '--last')
+  return last === undefined || !text.startsWith("error: required option '--from") ? '' : `, nor '${last.flags}'`
 }
 
 /** The command that `hexline help COMMAND` asks for. */
