@@ -40,7 +40,7 @@ export interface AuditEstimate {
   readonly headers: number
   /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
   readonly receipts: number
-  /** `eth_getLogs` calls that are made again, at another endpoint. */
+  /** Whether the `eth_getLogs` calls are made again, at another endpoint. */
   readonly isAskedTwice: boolean
 }
 

@@ -34,15 +34,15 @@ interface LogBlock {
 
 /** What `getLogs` takes besides the range. */
 export interface LogsOptions {
-  /** Logs of this address, or of any of several; thousands are split. Default: all addresses. */
+  /** Logs of this address, or of any of several; over 1,000 are split. Default: all addresses. */
   readonly address?: Address | readonly Address[]
   /** By position: one topic, any of several, or null for any. Default: any. */
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
   /**
-   * How to prove that no log is missing:
+   * How to prove that no log is missing (default: `bloom` if `to` is final, else `none`):
    * - `none`: not at all.
    * - `bloom`: by the logs bloom of each header; receipts are fetched where it may match and no log
-   *   was given. Finds every block that was left out as a whole. Default if `to` is final.
+   *   was given. Finds every block that was left out as a whole.
    * - `receipts`: by the receipts of each block. Also finds single logs that were left out.
    * - `peer`: by the reply of a second endpoint of the client; receipts decide where they differ.
    */

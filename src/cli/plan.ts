@@ -46,7 +46,7 @@ Examples:
     .summary('what an export, blocks or logs will take')
     .description(
       'Estimates what a job will take: calls, bytes over the wire and on disk, time, and what providers charge. ' +
-        'It takes the options of the command itself, asks the node for a sample of the range, and writes nothing.',
+        'It takes the options that say what to fetch, and how fast, asks the node for a sample of the range, and writes nothing.',
     )
     .addCommand(
       planFlags(exportFlags(described('export', 'an export into a new folder'), new Option('--out <folder>', 'not used'))).action(

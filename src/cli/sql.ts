@@ -51,7 +51,7 @@ Examples:
   hexline sql mainnet 'select "from", count(*) from transactions group by 1 order by 2 desc limit 10'
   hexline sql mainnet --csv - < transfers.sql > transfers.csv
 
-Views, types and ten queries are in docs/datasets.md.`,
+Views, types and example queries are in docs/datasets.md.`,
     )
     .action((folder: string, query: string, flags: Flags) => askFolder(folder, query, flags, io))
 }

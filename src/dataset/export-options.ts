@@ -24,11 +24,11 @@ export interface ExportDatasetOptions {
   readonly dir: string
   /** How rows are stored. Default `parquet`. */
   readonly format?: DatasetFormat
-  /** Default blocks and transactions. */
+  /** The tables to write. Default blocks and transactions. */
   readonly tables?: readonly DatasetTable[]
   /**
-   * The columns to store, such as `['transactions.hash', 'transactions.value']`; all those of
-   * tables of which it names none. For Parquet alone.
+   * The columns to store, such as `['transactions.hash', 'transactions.value']`. A table of which
+   * it names none keeps all. For Parquet alone.
    */
   readonly columns?: readonly string[]
   /** Number of blocks in each file. Default 1,000. */
