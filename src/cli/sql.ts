@@ -91,7 +91,7 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
 /** The manifest of a folder whose files are there. */
 async function openDataset(dir: string): Promise<Manifest> {
   const isThere = (path: string) => stat(path).catch(() => undefined)
-  if (!(await isThere(dir))?.isDirectory()) throw new OptionError('<folder>', 'a folder', (await isThere(dir)) ? 'a file' : 'a path where nothing is')
+  if (!(await isThere(dir))?.isDirectory()) throw new OptionError('<folder>', 'a folder', (await isThere(dir)) ? 'a file' : 'a path that does not exist')
   if ((await isThere(resolve(dir, MANIFEST))) === undefined && (await hasParts(dir)))
     throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
   if ((await isThere(resolve(dir, MANIFEST))) === undefined) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)

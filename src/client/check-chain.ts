@@ -33,7 +33,7 @@ export function chainCheck({ name, post, send, clock, deadlineMs }: ChainCheckOp
     const own = chainOf(outcome.take())
     const common = chainOf((await send(ownRead({ ...askChain, deadline: clock.now() + deadlineMs }))).take())
     if (own === undefined || common === undefined || own === common) return
-    throw new IntegrityError(`${name} is on chain ${own}, not ${common}, like the others: it gets no subscription`, { endpoint: name })
+    throw new IntegrityError(`${name} gets no subscription: it is on chain ${own}, and the others are on ${common}`, { endpoint: name })
   }
 
   return () => {

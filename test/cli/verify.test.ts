@@ -149,7 +149,7 @@ it('names the block at which a node disagrees, with both hashes in full', async 
 })
 
 it.each([
-  [['nothing-is-here'], '<folder>: expected a folder, received a path where nothing is'],
+  [['nothing-is-here'], '<folder>: expected a folder, received a path that does not exist'],
   [['.', '--sample', '3'], '--sample: expected --against with it, received no --against'],
   [['.', '--against'], "--against: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing"],
   [['.', '--against', 'http://127.0.0.1:1', '--seed', '-1'], '--seed: expected a whole number from 0 to 2147483647, received -1'],

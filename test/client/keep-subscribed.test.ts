@@ -161,6 +161,6 @@ describe('several endpoints of which one', () => {
     const [http, b] = [await serve(nodeOverHttp()), await serveWebSocket(onChain('0x2'))]
     const client = clientOf([http.url, b.url], { batch: false, retry: { baseDelayMs: 1 } })
     const error = await errorOf(client.subscribe('newHeads').next())
-    expect(error).toMatchObject({ name: 'IntegrityError', message: `127.0.0.1:${b.port} is on chain 2, not 1, like the others: it gets no subscription` })
+    expect(error).toMatchObject({ name: 'IntegrityError', message: `127.0.0.1:${b.port} gets no subscription: it is on chain 2, and the others are on 1` })
   })
 })

@@ -35,8 +35,8 @@ export class Chain {
       this.#from = endpoint
     }
     if (id === this.id) return undefined
-    const like = this.#from === undefined ? '' : `, like ${this.#from}`
-    return new IntegrityError(`${endpoint} is on chain ${id}, not ${this.id}${like}: it is taken out`, { endpoint })
+    const whose = this.#from === undefined ? '' : ` (the chain of ${this.#from})`
+    return new IntegrityError(`${endpoint} is taken out: it is on chain ${id}, not ${this.id}${whose}`, { endpoint })
   }
 
   #know(): void {

@@ -71,7 +71,7 @@ describe('the chain of an endpoint', () => {
   test('is known before an unsafe call is sent', async () => {
     const { endpoint, methods } = endpointOf({ chain: 5, a: 'A' }, { declared: 1 })
     const error = await errorOf<CallFailure>(endpoint.ask(callOf('a', { safe: false }), undefined))
-    expect(error.error).toMatchObject({ kind: 'integrity', method: 'a', message: 'node is on chain 5, not 1: it is taken out' })
+    expect(error.error).toMatchObject({ kind: 'integrity', method: 'a', message: 'node is taken out: it is on chain 5, not 1' })
     expect(methods()).toEqual(['chain'])
   })
 

@@ -77,7 +77,7 @@ describe('the chain', () => {
     await read(client, 1)
     const error = await errorOf<HexlineError>(read(client, 2))
     expect(error).toMatchObject({ name: 'HttpError', endpoint: host(a) })
-    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(wrong)} is on chain 137, not 1, like ${host(a)}: it is taken out`)
+    expect((error.cause as Error).message).toBe(`other endpoints failed, too: ${host(wrong)} is taken out: it is on chain 137, not 1 (the chain of ${host(a)})`)
   })
 
   test('is the declared one, whichever answers first; without an endpoint on it a call rejects with that reason', async () => {
@@ -89,9 +89,9 @@ describe('the chain', () => {
       kind: 'integrity',
       endpoint: host(a),
       method: 'eth_getBalance',
-      message: `${host(a)} is on chain 137, not 1: it is taken out`,
+      message: `${host(a)} is taken out: it is on chain 137, not 1`,
     })
-    expect((error.cause as Error).message).toContain(`${host(b)} is on chain 56, not 1: it is taken out`)
+    expect((error.cause as Error).message).toContain(`${host(b)} is taken out: it is on chain 56, not 1`)
     const posts = [a, b].map(({ requests }) => requests.length)
     await errorOf(read(client, 2))
     expect([a, b].map(({ requests }) => requests.length)).toEqual(posts)
