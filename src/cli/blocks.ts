@@ -54,7 +54,7 @@ export function blocksCommand(io: Io): Command {
     .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
   return blocksFlags(command, true)
     .addOption(
-      new Option('--traces <form>', 'include the traces of each block: call frames, or the calls in the form of Parity').choices(['callTracer', 'parity']),
+      new Option('--traces <form>', 'include the traces of each block: call frames, or a list of calls as in Parity').choices(['callTracer', 'parity']),
     )
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
@@ -78,7 +78,7 @@ export function blocksFlags(command: Command, orFollow = false): Command {
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)
       .addOption(
-        new Option('--verify <level>', 'check that blocks belong together, that headers have their hashes, or everything that has a root')
+        new Option('--verify <level>', 'what to check: links between blocks, also the hash of each header, or every hash and root')
           .choices(['link', 'header', 'full'])
           .default('link'),
       )
@@ -169,8 +169,8 @@ function verifiedOf({ verified }: Progress): { readonly text: string; readonly j
 export function limitFlags(command: Command): Command {
   return command
     .option('--rate <calls>', 'at most this many calls per second')
-    .option('--concurrency <posts>', 'most POSTs in flight (default: 8)')
-    .option('--batch <calls>', 'most calls in a batch; 1 for no batches (default: 100)')
+    .option('--concurrency <posts>', 'at most this many POSTs in flight (default: 8)')
+    .option('--batch <calls>', 'at most this many calls in a batch; 1 for no batches (default: 100)')
 }
 
 /** The limits as options of `createClient`. Throws `OptionError`. */

@@ -39,7 +39,11 @@ export function followCommand(io: Io): Command {
       .option('--logs', 'include all logs of each block', false)
       .option('--address <address>', 'include the logs of this contract; repeat it, or separate several with commas', collect)
       .option('--event <signature>', "include the logs of this event, such as 'Transfer(address,address,uint256)'")
-      .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
+      .option(
+        '--topic <topic>',
+        'the topic at the next position, after that of --event; repeat it. Commas separate alternatives, `any` is any, and an address is padded',
+        collect,
+      )
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('hashes'))
       .option('--receipts', 'include the receipts of each block, which have its logs', false),
   )

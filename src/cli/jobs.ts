@@ -15,7 +15,7 @@ interface Flags extends RedisFlags, MessageFlags {
 export function jobsCommand(io: Io): Command {
   const command = new Command('jobs')
     .summary('what workers have done, and what failed')
-    .description('Shows how far the exports of a queue are, and the ranges that were set aside because they kept failing, with the reason.')
+    .description('Shows the progress of the exports in a queue, and the ranges that were set aside because they kept failing, with the reason.')
   return redisFlags(command, 'where the queue is')
     .option('--retry', 'put the ranges that were set aside back into the queue', false)
     .option('--json', 'print JSON')

@@ -69,7 +69,11 @@ export function logsFlags(command: Command): Command {
     rangeFlags(addNodeFlags(command))
       .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
       .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
-      .option('--topic <topic>', 'topics by position, after --event; several with commas, `any` for any, an address for its topic', collect)
+      .option(
+        '--topic <topic>',
+        'the topic at the next position, after that of --event; repeat it. Commas separate alternatives, `any` is any, and an address is padded',
+        collect,
+      )
       .addOption(
         new Option(
           '--audit <level>',

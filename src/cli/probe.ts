@@ -34,7 +34,7 @@ export function probeCommand(io: Io): Command {
       .argument('[url]', "the node's URL, instead of --rpc"),
     '10',
   )
-    .option('--max-calls <n>', 'most calls in total, counting each call of a batch (default: 500)')
+    .option('--max-calls <n>', 'at most this many calls in total, counting each call of a batch (default: 500)')
     .option('--max-batch <calls>', 'longest batch to try (default: 100)')
     .option('--max-range <blocks>', 'longest log range to try (default: 100000)')
     .option('--rate <calls>', 'calls in the burst that tests for a rate limit (default: 50)')

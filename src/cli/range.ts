@@ -18,7 +18,7 @@ export function rangeFlags(command: Command, orFollow = false): Command {
     .requiredOption('--from <block>', 'first block: a number, in decimal or hex')
     .requiredOption(
       '--to <block>',
-      `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, for `hexline follow`' : ''}`,
+      `last block, included: a number, or earliest, latest, safe, finalized${orFollow ? '; or follow, as `hexline follow` does' : ''}`,
     )
     .addOption(new Option('--last <count>', 'this many blocks up to --to (default: latest), instead of --from').implies({ from: null, to: 'latest' }))
 }

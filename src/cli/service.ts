@@ -60,7 +60,7 @@ export function addArrayFlags(command: Command): Command {
         'repeat',
       ]),
     )
-    .option('--max-array <n>', 'most values of one flag; common servers misread longer arrays (default: 20)', whole)
+    .option('--max-array <n>', 'at most this many values of one flag; common servers misread longer arrays (default: 20)', whole)
 }
 
 export function arrayOptions({ arrays, maxArray }: ArrayFlags): RestOptions {

@@ -29,7 +29,7 @@ export function verifyCommand(io: Io): Command {
     .summary('check a folder of tables against its own hashes')
     .description(
       'Verifies a folder that hexline export wrote, without a node: the digests of all files, that no block is missing, that each names the one before it as its parent, ' +
-        'that the tables agree with one another, and every hash and root that the columns allow. Prints what was proven and what could not be. Exits with 1 at the first falsehood, and names file, block and field.',
+        'that the tables agree with one another, and every hash and root that the columns allow. Prints what was proven and what could not be. Stops at the first mismatch, names its file, block and field, and exits with 1.',
     )
     .argument('<folder>', 'the folder')
     .option('--against [url]', 'also compare blocks with this node, row by row (without a URL: HEXLINE_RPC_URL, which is safer where the URL holds a key)')

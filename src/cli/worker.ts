@@ -25,13 +25,13 @@ export function workerCommand(io: Io): Command {
     .summary('exports ranges from a queue on Redis')
     .description(
       'Exports ranges that `hexline export --redis` has added to a queue, until it is told to stop. Any number of workers may run, on any number of machines. ' +
-        'SIGTERM and Ctrl-C let it finish its ranges within a few seconds, and give back the others.',
+        'After SIGTERM or Ctrl-C, it finishes what it can within --grace, and gives its other ranges back.',
     )
   return redisFlags(limitFlags(addNodeFlags(command)), 'where the queue is')
     .option('--out <folder>', 'where to write, if this machine has the folder of the export elsewhere')
-    .option('--ranges <number>', 'ranges that it exports at a time', '2')
+    .option('--ranges <number>', 'ranges to export at a time', '2')
     .option('--lock <seconds>', 'how long its ranges are kept from other workers while it shows no sign of life', '30')
-    .option('--grace <seconds>', 'time to finish its ranges after it is told to stop; the others go back', '5')
+    .option('--grace <seconds>', 'time to finish ranges after it is told to stop; those that are left go back', '5')
     .option('--no-budget', 'count calls for this worker alone, not for all workers of an endpoint')
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')

@@ -82,7 +82,7 @@ export interface DatasetReport {
  * hashes of the chain. So compare `lastHash` with one that you trust, or pass a client as
  * `against`.
  *
- * Rejects at the first falsehood with `IntegrityError`, which names file, block and field, with
+ * Rejects at the first mismatch with `IntegrityError`, which names file, block and field, with
  * what was expected and found. Rejects with `OptionError` for invalid options, a path that is not a
  * folder, and a dataset that this version of Node.js cannot read.
  */

@@ -119,7 +119,7 @@ it('--against counts the calls that the node throttled', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/ blocks\/s\) \| \d+ calls? throttled\n$/) })
 })
 
-it('exits with 1 at the first falsehood, and names file, block and field', async () => {
+it('exits with 1 at the first mismatch, and names file, block and field', async () => {
   const path = join(whole, LOGS)
   const right = await readFile(path)
   const forged = Buffer.from(right)
