@@ -388,7 +388,7 @@ export class TransactionLostError extends HexlineError {
   constructor(reason: 'replaced' | 'dropped', transactionHash: `0x${string}`, replacedBy?: `0x${string}`) {
     super(
       reason === 'replaced'
-        ? `${transactionHash} was replaced: ${replacedBy ?? 'another transaction'} of the same sender has its nonce`
+        ? `${transactionHash} was replaced: ${replacedBy ?? 'another transaction'} from the same sender has its nonce`
         : `${transactionHash} was dropped: no node knows it`,
       'not-found',
     )

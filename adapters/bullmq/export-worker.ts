@@ -13,13 +13,13 @@ import { shareBudget } from './share-budget.ts'
 
 /** Options of `exportWorker`. */
 export interface ExportWorkerOptions {
-  /** A connection of ioredis. The worker makes its own ones like it. */
+  /** An ioredis connection. The worker makes its own connections with the same settings. */
   readonly redis: Redis
   /** Name of the queue. Default `hexline`. */
   readonly queue?: string
   /** Prefix of all keys in Redis. Default `hexline`. */
   readonly prefix?: string
-  /** Ranges that it exports at a time, at most 100. Default 2. */
+  /** Ranges to export at a time, at most 100. Default 2. */
   readonly concurrency?: number
   /** Where it writes, for a machine that has the folder of the export elsewhere. */
   readonly dir?: string
@@ -49,7 +49,7 @@ export interface ExportWorker {
   /** The worker of BullMQ, for its events. */
   readonly worker: Worker<RangeJobData, RangeEntry | null>
   /**
-   * Settles when it has ended: rejects if it ended by itself, because its node is of another chain
+   * Settles when it has ended: rejects if it ended by itself, because its node is on another chain
    * than the export, or because Redis refuses the database of its connection.
    */
   readonly ended: Promise<void>

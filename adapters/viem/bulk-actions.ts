@@ -69,7 +69,7 @@ export type BulkActions<chain extends Chain | undefined = Chain | undefined> = {
    *
    * No block is missing or comes twice, whatever the socket, the node or the process does: see
    * docs/follow.md. Throws `OptionError` at once for invalid parameters. The iteration rejects with
-   * viem's errors when a call fails in a way that waiting cannot mend, and with hexline's
+   * viem's errors when a call fails in a way that waiting cannot cure, and with hexline's
    * `IntegrityError` or `CodecError` when replies contradict each other again and again.
    */
   follow<includeTransactions extends boolean = false, includeReceipts extends boolean = false, const logs extends FollowLogsParameters | boolean = false>(

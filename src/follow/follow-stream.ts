@@ -45,7 +45,7 @@ export type StreamItem<I, L> =
   | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
   | { readonly type: 'rollback'; readonly to: number; readonly blocks: readonly BlockRef[]; readonly cursor: FollowCursor }
 
-/** Failures in a row that waiting cannot mend, such as contradictions, until they are thrown. */
+/** Failures in a row that waiting cannot cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 
 /**
@@ -122,7 +122,7 @@ async function newest(client: Client, { confirmations, onProgress }: FollowJob, 
 
 /**
  * Looks at the head, decides what to do next (`nextStep`), does it, and waits for the bell. A
- * failure ends a round and never the stream, unless waiting cannot mend it.
+ * failure ends a round and never the stream, unless waiting cannot cure it.
  */
 class Follower<I, L, T> {
   readonly #client: Client

@@ -50,7 +50,7 @@ export interface FollowOptions<
   /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal
   /**
-   * Called after each item, with the `failure` of each attempt that fails, and once where the first
+   * Called after each item, with the `failure` of each attempt that fails, and once if the first
    * block is not there yet.
    */
   readonly onProgress?: (progress: FollowProgress) => void
@@ -103,7 +103,7 @@ export type FollowItem<T extends 'full' | 'hashes' = 'full' | 'hashes', R extend
  * Throws `OptionError` at once for invalid options. The iteration rejects with it for a cursor of
  * another chain, with `IntegrityError` when replies contradict each other again and again, or when
  * more blocks were replaced than can be traced, and otherwise with the errors of `client.call` that
- * waiting cannot mend. The first call to the node fails as `client.call` does.
+ * waiting cannot cure. The first call to the node fails as `client.call` does.
  */
 export function follow<T extends 'full' | 'hashes' = 'hashes', R extends boolean = false, const L extends FollowLogs | boolean = false>(
   client: Client,

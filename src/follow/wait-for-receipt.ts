@@ -19,7 +19,7 @@ export interface WaitForReceiptOptions {
   readonly confirmations?: number
   /** Time for all of it, in ms. Default: no limit. */
   readonly deadlineMs?: number
-  /** Ends the waiting; it rejects with the signal's reason. */
+  /** Ends the wait; it rejects with the signal's reason. */
   readonly signal?: AbortSignal
 }
 
@@ -37,7 +37,7 @@ export interface WaitForReceiptOptions {
  * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`).
  * Rejects with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and
  * otherwise as `client.call` does: at once if the first call fails, and later only for what waiting
- * cannot mend.
+ * cannot cure.
  */
 export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
   checkClient(client)

@@ -92,7 +92,7 @@ export interface RetryEvent {
    */
   readonly code: number | string | undefined
   /**
-   * Number of the attempt that comes now: 2 for the first repetition, 1 where the call has not been
+   * Number of the attempt that comes next: 2 for the first repetition, 1 if the call has not been
    * in a POST yet because its endpoint is paused.
    */
   readonly attempt: number
@@ -108,7 +108,7 @@ export interface ThrottleEvent {
    * sent again.
    */
   readonly kind: ErrorKind | undefined
-  /** Calls of the POST that failed so. */
+  /** Calls of the POST that failed in this way. */
   readonly calls: number
   /** How long the endpoint is paused from now on, in ms; 0 when it is not. */
   readonly pauseMs: number
@@ -131,8 +131,8 @@ export type RouteEvent =
       readonly change: 'left-out'
       readonly endpoint: string
       /**
-       * `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it does
-       * not take the key, or a quota is used up.
+       * `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it
+       * rejects the key, or a quota is used up.
        */
       readonly reason: 'fails' | 'refuses'
       /**

@@ -77,8 +77,8 @@ export interface SandboxOptions {
    */
   readonly faults?: FaultShares
   /**
-   * Share of the notifications of subscriptions that something happens to, from 0 to 1: `cut` drops
-   * the socket in place of one, `late` lets the next one pass first, and `double` sends one twice.
+   * Share of the notifications of subscriptions to spoil, from 0 to 1: `cut` drops the socket in
+   * place of one, `late` lets the next one pass first, and `double` sends one twice.
    * Or the share of each: `{ cut: 0.05, late: 0.1 }`. Default 0.
    */
   readonly notificationFaults?: NotificationFaultShares

@@ -117,7 +117,7 @@ describe('a transaction that was replaced', () => {
       reason: 'replaced',
       transactionHash: hash,
       replacedBy: `0x${'cd'.repeat(32)}`,
-      message: `${hash} was replaced: 0x${'cd'.repeat(32)} of the same sender has its nonce`,
+      message: `${hash} was replaced: 0x${'cd'.repeat(32)} from the same sender has its nonce`,
     })
   })
 
@@ -144,7 +144,7 @@ describe('a transaction that was replaced', () => {
     expect(await errorOf(waitForReceipt(client, hash))).toMatchObject({
       reason: 'replaced',
       replacedBy: undefined,
-      message: `${hash} was replaced: another transaction of the same sender has its nonce`,
+      message: `${hash} was replaced: another transaction from the same sender has its nonce`,
     })
   })
 
