@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { exportOf, isRangeJob, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
-/** How far one export of a queue is, or all of them. */
+/** Progress of one export in a queue, or of all of them. */
 export interface ExportProgress {
   /** Ranges by state. `failed` ones were set aside after their last attempt. */
   readonly ranges: {
@@ -42,8 +42,8 @@ export interface RangeFailure {
 }
 
 /**
- * Reads how far the exports of a queue are, from Redis alone; with the `id` that `enqueueExport`
- * has returned, that one alone.
+ * Reads the progress of the exports in a queue, from Redis alone; with the `id` that
+ * `enqueueExport` has returned, of that one alone.
  */
 export function exportProgress(queue: Queue, id?: string): Promise<ExportProgress> {
   return new ProgressReader(queue, id).read()

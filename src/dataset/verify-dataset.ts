@@ -73,7 +73,7 @@ export interface DatasetReport {
  * - `files`: the manifest and each file have their digests, and there is nothing else;
  * - `rows`: each block has its rows in each table, in order, and they fit one another;
  * - `link`: each block names the one before it as its parent;
- * - `header`, `transactionsRoot`, `receiptsRoot` and so on: hashes and roots that are computed anew
+ * - `header`, `transactionsRoot`, `receiptsRoot` and so on: hashes and roots that are recomputed
  *   from the rows, as far as the stored columns allow.
  *
  *     const { checks, skipped, uncovered, lastHash } = await verifyDataset('mainnet')

@@ -35,7 +35,7 @@ export interface ExportPlan extends Plan {
  *
  *     const { wireBytes, diskBytes, duration } = await planExport(client, { from: 0n, to: 'finalized', tables: ['logs'] })
  *
- * It fetches 20 blocks as the export would, and some 180 headers, spread evenly over the range, so
+ * It fetches 20 blocks as the export would, and 200 headers, spread evenly over the range, so
  * that growth along the chain is counted. All figures come with a range that holds in 95 of 100
  * cases; docs/plan.md says what they do not know.
  *

@@ -36,7 +36,7 @@ export interface LogsPlan extends Plan {
 
 /**
  * Estimates what `getLogs` and `hexline logs` take with these options. It fetches the logs of 20
- * parts of the range, and 200 headers and 20 blocks with their receipts for the audits.
+ * or more parts of the range, and 200 headers and 20 blocks with their receipts for the audits.
  *
  * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getLogs`.
  */

@@ -10,7 +10,7 @@ import type { Missing, SampledBlock } from './sample.ts'
 
 /** Options of a plan. */
 export interface PlanOptions {
-  /** Number of blocks to fetch whole. Default 20. About nine headers are fetched for each. */
+  /** Number of blocks to fetch whole. Default 20. Ten headers are fetched for each. */
   readonly sample?: number
   /** The provider whose units to count. Default: those of the client's endpoints, or all. */
   readonly provider?: Provider
