@@ -61,8 +61,8 @@ export function decodersOf(
     throw new OptionError('fields', "an array of paths such as 'gasUsed', 'transactions.hash' or 'receipts.status'", show(fields))
   const odd = fields.find((field) => (isOfReceipts(field) && !receipts) || (field.startsWith('transactions.') && !full))
   if (odd !== undefined) {
-    const expected = isOfReceipts(odd) ? 'no fields of receipts without receipts: true' : "no fields of transactions without transactions: 'full'"
-    throw new OptionError('fields', expected, show(odd))
+    const expected = isOfReceipts(odd) ? 'receipts: true with fields of receipts' : "transactions: 'full' with fields of transactions"
+    throw new OptionError('fields', expected, `${show(odd)} without it`)
   }
   const ofReceipts = fields.filter(isOfReceipts).map((field) => field.slice('receipts.'.length))
   const ofBlocks = fields.filter((field) => !isOfReceipts(field))

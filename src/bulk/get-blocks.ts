@@ -136,10 +136,10 @@ export function checkOptions(options: GetBlocksOptions): StreamOptions {
   check.oneOf('verify', verify, ['link', 'header', 'full'])
   // It would prove no more than `header` does.
   if (verify === 'full' && transactions !== 'full' && !receipts)
-    throw new OptionError('verify', "'link' or 'header' without transactions: 'full' and without receipts: true", show(verify))
+    throw new OptionError('verify', "transactions: 'full' or receipts: true with 'full'", `${show(verify)} without them`)
   check.flag('senders', senders)
   if (senders && (verify !== 'full' || transactions !== 'full'))
-    throw new OptionError('senders', "false without verify: 'full' and transactions: 'full'", 'true')
+    throw new OptionError('senders', "verify: 'full' and transactions: 'full' with it", 'true without them')
   if (signal !== undefined) check.signal(signal)
   check.bytes('maxBytes', maxBytes)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)

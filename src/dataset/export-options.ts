@@ -79,7 +79,7 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   const full = tables.includes('transactions')
   const receipts = tables.includes('receipts') || tables.includes('logs')
   if (verify === 'full' && !full && !receipts)
-    throw new OptionError('verify', "'link' or 'header' without a table of transactions, receipts or logs", show(verify))
+    throw new OptionError('verify', "a table of transactions, receipts or logs with 'full'", `${show(verify)} without one`)
   const range = checkRange(options.from, options.to)
   if (range.from > Number.MAX_SAFE_INTEGER) throw new OptionError('from', 'a block number of at most 2^53 - 1', show(range.from))
   if (signal !== undefined) check.signal(signal)

@@ -36,9 +36,9 @@ describe('refused', () => {
     [['gasUsd'], both, 'received "gasUsd"'],
     [['transactions.hsah'], both, 'received "transactions.hsah"'],
     [['receipts.hash'], both, 'received "receipts.hash"'],
-    [['receipts.status'], { full: true, receipts: false }, 'no fields of receipts without receipts: true'],
-    [['receipts'], { full: true, receipts: false }, 'no fields of receipts without receipts: true'],
-    [['transactions.hash'], { full: false, receipts: true }, "no fields of transactions without transactions: 'full'"],
+    [['receipts.status'], { full: true, receipts: false }, 'receipts: true with fields of receipts'],
+    [['receipts'], { full: true, receipts: false }, 'receipts: true with fields of receipts'],
+    [['transactions.hash'], { full: false, receipts: true }, "transactions: 'full' with fields of transactions"],
   ])('%j with %j', (fields, what, message) => {
     const check = () => decodersOf(fields as BlockField[], what)
     expect(check).toThrow(OptionError)

@@ -463,10 +463,10 @@ describe('invalid options', () => {
     [{ from: 0, to: 1, fields: ['gasUsd'] }, 'fields: expected known field names; omit the option to get all that the node sends, received "gasUsd"'],
     [{ from: 0, to: 1, transactions: 'full', fields: ['transactions.hsah'] }, 'received "transactions.hsah"'],
     [{ from: 0, to: 1, receipts: true, fields: ['receipts.hash'] }, 'received "receipts.hash"'],
-    [{ from: 0, to: 1, fields: ['receipts.status'] }, 'fields: expected no fields of receipts without receipts: true, received "receipts.status"'],
+    [{ from: 0, to: 1, fields: ['receipts.status'] }, 'fields: expected receipts: true with fields of receipts, received "receipts.status" without it'],
     [
       { from: 0, to: 1, fields: ['transactions.hash'] },
-      'fields: expected no fields of transactions without transactions: \'full\', received "transactions.hash"',
+      'fields: expected transactions: \'full\' with fields of transactions, received "transactions.hash" without it',
     ],
     [
       { from: 0, to: 1, limit: 5 },

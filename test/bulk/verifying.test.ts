@@ -139,9 +139,9 @@ describe("getBlocks with verify: 'header'", () => {
 
 test.each([
   [{ verify: 'all' }, "verify: expected 'link', 'header' or 'full', received \"all\""],
-  [{ verify: 'full' }, "verify: expected 'link' or 'header' without transactions: 'full' and without receipts: true, received \"full\""],
-  [{ verify: 'full', receipts: true, senders: true }, "senders: expected false without verify: 'full' and transactions: 'full', received true"],
-  [{ senders: true }, "senders: expected false without verify: 'full' and transactions: 'full', received true"],
+  [{ verify: 'full' }, "verify: expected transactions: 'full' or receipts: true with 'full', received \"full\" without them"],
+  [{ verify: 'full', receipts: true, senders: true }, "senders: expected verify: 'full' and transactions: 'full' with it, received true without them"],
+  [{ senders: true }, "senders: expected verify: 'full' and transactions: 'full' with it, received true without them"],
 ])('refuses %o at once', async (options, message) => {
   const server = await start()
   const client = clientOf(server.url)
