@@ -206,8 +206,8 @@ export function record(onPost?: (seconds: number, endpoint: string) => void): Re
       counter('retries', 'Failed attempts that are repeated.', '{attempt}', ['endpoint', 'kind'], retries),
       counter('throttles', 'Times that an endpoint throttled a POST, or was sent less because of failures.', '{post}', ['endpoint', 'kind'], throttles),
       counter('route.changes', 'Endpoints left out, back or taken out, and calls moved to another one.', '{change}', ['endpoint', 'change'], routeChanges),
-      gauge('limit.batch', 'Longest batch, since limits have changed.', '{call}', ['endpoint'], maxCalls),
-      gauge('limit.concurrency', 'POSTs that may be in flight, since limits have changed.', '{post}', ['endpoint'], maxPosts),
+      gauge('limit.batch', 'Longest batch, once limits have changed.', '{call}', ['endpoint'], maxCalls),
+      gauge('limit.concurrency', 'POSTs that may be in flight, once limits have changed.', '{post}', ['endpoint'], maxPosts),
       gauge('limit.rate', 'Calls per second, as set or as learnt from throttling.', '{call}/s', ['endpoint'], maxRate),
     ],
     stop() {
