@@ -105,7 +105,7 @@ function mistypedOption(command: Command, text: string, args: readonly string[])
   return undefined
 }
 
-/** Where the start of a range is missing: names what may stand in its place, if the command has it. */
+/** Where the start of a range is missing: the option that may stand in its place, if any. */
 function insteadOf(command: Command, text: string): string {
   const last = command.options.find(({ long }) => long === '--last')
   return last === undefined || !text.startsWith("error: required option '--from") ? '' : `, nor '${last.flags}'`
