@@ -129,7 +129,7 @@ function isOfAddress({ body, said = '' }: ServiceError): boolean {
 
 /** Common web frameworks and gateways, and the sandbox. */
 const NO_PATH =
-  /\bcannot get \/|\b(?:path|route|url|page|endpoint|api)\b.*\bnot found\b|\bno (?:such |matching )?(?:path|route|page|endpoint|api)\b|\bnot found:? \//i
+  /\bcannot get \/|\b(?:path|route|url|page|endpoint|api)\b.{0,200}\bnot found\b|\bno (?:such |matching )?(?:path|route|page|endpoint|api)\b|\bnot found:? \//i
 
 const transactionByHash: Operation = {
   name: 'getTransaction',
