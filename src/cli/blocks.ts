@@ -32,11 +32,11 @@ export interface LimitFlags extends NodeFlags {
 export interface BlocksFlags extends LimitFlags, RangeFlags {
   readonly transactions: 'full' | 'hashes'
   readonly receipts: boolean
+  readonly traces?: TraceForm
   readonly verify: 'link' | 'header' | 'full'
 }
 
 interface Flags extends BlocksFlags, MessageFlags, MetricsFlags {
-  readonly traces?: TraceForm
   readonly out?: string
   readonly force: boolean
 }
@@ -53,9 +53,6 @@ export function blocksCommand(io: Io): Command {
     .summary('a range of blocks as NDJSON')
     .description('Writes a range of blocks as NDJSON, one block per line, to stdout or to a file. The file appears once it is complete.')
   return blocksFlags(command, true)
-    .addOption(
-      new Option('--traces <form>', 'include the traces of each block: call frames, or a list of calls as in Parity').choices(['callTracer', 'parity']),
-    )
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')
     .option('--json', 'print progress and errors as lines of JSON on stderr')
@@ -77,6 +74,9 @@ export function blocksFlags(command: Command, orFollow = false): Command {
     rangeFlags(addNodeFlags(command), orFollow)
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('full'))
       .option('--receipts', 'include the receipts of each block', false)
+      .addOption(
+        new Option('--traces <form>', 'include the traces of each block: call frames, or a list of calls as in Parity').choices(['callTracer', 'parity']),
+      )
       .addOption(
         new Option('--verify <level>', 'what to check: links between blocks, also the hash of each header, or every hash and root')
           .choices(['link', 'header', 'full'])

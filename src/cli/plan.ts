@@ -87,6 +87,8 @@ What the figures mean is described in docs/plan.md.`,
 }
 
 function planFlags(command: Command): Command {
+  // The options of the command itself may be kept, but a plan writes no file.
+  for (const option of command.options) if (option.long === '--out' || option.long === '--force') option.description = 'not used'
   return command
     .option('--sample <blocks>', 'blocks to fetch whole; ten times as many headers are fetched (default: 20)')
     .option('--provider <name>', `whose units to count: ${providers.join(', ')} (default: that of the node, or all)`)

@@ -58,8 +58,8 @@ export async function runBlocksPlan(client: Client, stream: StreamOptions, { sam
     missing: sample.missing,
   })
   const reader = lineReader(stream)
-  const lines = sample.blocks.map(({ block, receipts }) => {
-    const line = reader.item(reader.block(block), receipts && reader.receipts(receipts))
+  const lines = sample.blocks.map(({ block, receipts, traces }) => {
+    const line = reader.item(reader.block(block), receipts && reader.receipts(receipts), traces && reader.traces?.read(traces))
     return sum(line.map(({ length }) => length))
   })
   return {

@@ -1,3 +1,4 @@
+import { type TraceForm, tracesCall } from '../bulk/block-traces.ts'
 import { bytesOf, Fetcher } from '../bulk/fetch.ts'
 import type { Client } from '../client/client.ts'
 import { HexlineError, MalformedReplyError } from '../errors.ts'
@@ -14,6 +15,7 @@ export interface SampledBlock {
   readonly block: Buffer
   /** Undefined if the job needs none. */
   readonly receipts: Buffer | undefined
+  readonly traces: Buffer | undefined
   readonly header: Header
   /** Size of its replies, in bytes. */
   readonly bytes: number
@@ -67,6 +69,7 @@ export const BLOCKS_AHEAD = 256
 export interface SampleOptions {
   readonly full: boolean
   readonly receipts: boolean
+  readonly traces?: TraceForm | undefined
   readonly signal: AbortSignal | undefined
 }
 
@@ -82,7 +85,7 @@ export async function takeSample(client: Client, from: number, blocks: number, s
     const asked = countingClient(asking, headerCounts)
     const found = await settled(headersIn(from, blocks, size), Number, (number) => headerOf(asked, number, stop))
     const chosen = chosenFrom(found.found, size).map(({ number }) => number)
-    return { headers: found, whole: await settled(chosen, Number, (number) => sampledBlock(fetcher, number, stop)) }
+    return { headers: found, whole: await settled(chosen, Number, (number) => sampledBlock(fetcher, number, options.traces, stop)) }
   })
   const gaps = [...headers.gaps, ...whole.gaps].sort((a, b) => a.number - b.number)
   if (whole.found.length === 0) throw gaps.at(-1)?.error
@@ -159,19 +162,23 @@ async function headerOf(client: Client, number: number, signal: AbortSignal): Pr
   return readHeader(number, reply.take())
 }
 
-async function sampledBlock(fetcher: Fetcher, number: number, signal: AbortSignal): Promise<SampledBlock> {
+async function sampledBlock(fetcher: Fetcher, number: number, form: TraceForm | undefined, signal: AbortSignal): Promise<SampledBlock> {
   for (let attempt = 1; ; attempt++) {
     const fetched = await fetcher.fetch(BigInt(number), signal)
     try {
       const block = checkedCopy(fetched.block)
       const receipts = fetched.receipts && checkedCopy(fetched.receipts)
+      const traces = fetched.traces && checkedCopy(fetched.traces)
       const header = readHeader(number, block.value)
       const isSingle = receipts !== undefined && fetched.origins.receipts === undefined
       const calls = {
         eth_getBlockByNumber: 1,
         ...(receipts && (isSingle ? { eth_getTransactionReceipt: header.transactions } : { eth_getBlockReceipts: 1 })),
+        // Nodes do not trace the first block.
+        ...(form !== undefined && number > 0 && { [tracesCall(form, '').method]: 1 }),
       }
-      return { number, block: block.bytes, receipts: receipts?.bytes, header, bytes: fetched.bytes, logs: logsOf(receipts?.value), calls }
+      const logs = logsOf(receipts?.value)
+      return { number, block: block.bytes, receipts: receipts?.bytes, traces: traces?.bytes, header, bytes: fetched.bytes, logs, calls }
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error
       // Without the cause: its message quotes the text.

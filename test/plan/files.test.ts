@@ -11,6 +11,7 @@ function sampled(number: number): SampledBlock {
     number,
     block: Buffer.from(JSON.stringify(block)),
     receipts: Buffer.from(JSON.stringify(datasetReceipts(number))),
+    traces: undefined,
     header: { number, transactions: block.transactions.length, gasUsed: 0, logsBloom: undefined },
     bytes: 0,
     logs: { count: 0, bytes: 0 },

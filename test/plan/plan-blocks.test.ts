@@ -3,6 +3,7 @@ import { getBlocks, type PlanBlocksOptions, planBlocks, planExport, planLogs } f
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { blockLines } from '../../src/bulk/lines.ts'
+import { startChain } from '../support/chain-server.ts'
 import { startGrowingChain } from '../support/growing-chain.ts'
 import { holdTime, steadyTime } from '../support/held-time.ts'
 import { madeChain, startMadeChain } from '../support/made-chain.ts'
@@ -55,6 +56,24 @@ describe('planBlocks', () => {
     const { plan, did } = await planAndDo((number) => number / 100, { from: 490, to: 'latest', transactions: 'full', receipts: true })
     expect(plan).toMatchObject({ from: 490n, to: 500n, blocks: 11, diskBytes: { value: did.disk, low: did.disk, high: did.disk } })
     expect(values(plan.callsByMethod)).toEqual(did.calls)
+  })
+
+  it.each(['callTracer', 'parity'] as const)('counts the traces, and what they take: %s', async (traces) => {
+    const chain = await startChain({ head: 12, transactions: (number) => number })
+    const client = createClient(chain.url)
+    onTestFinished(async () => {
+      await client.close()
+      await chain.close()
+    })
+    const job = { from: 0, to: 12, transactions: 'full', receipts: true, traces } as const
+    const plan = await planBlocks(client, job)
+    chain.calls.length = 0
+    let disk = 0
+    for await (const line of blockLines(client, checkOptions(job))) for (const piece of line) disk += piece.length
+    const counted: Record<string, number> = {}
+    for (const { method } of chain.calls) counted[method] = (counted[method] ?? 0) + 1
+    expect(values(plan.callsByMethod)).toEqual(counted)
+    expect(plan.diskBytes.value).toBe(disk)
   })
 
   it('counts the call with which a verification begins', async () => {
