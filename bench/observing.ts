@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { TracerProvider } from '@opentelemetry/api'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
@@ -55,9 +56,6 @@ let makeSpans: ((calls: number) => void) | undefined
 
 const NO_EXPORTER: SpanExporter = { export: (_, done) => done({ code: 0 }), shutdown: async () => {} }
 
-/** Runs some slices of the workload. */
-let runSlices: (slices: number) => Promise<unknown> = async () => {}
-
 /** Ends what observes, so that the process ends, too. */
 let endObserving: () => unknown = () => {}
 
@@ -75,11 +73,8 @@ const WORKLOADS = {
 type WorkloadName = keyof typeof WORKLOADS
 /** Pairs before the first one that counts. */
 const WARM_UP = 40
-/**
- * Slices that are traced without a limit before that, as far as the SDK samples them. V8 compiles
- * what makes spans after thousands of them, which by default takes minutes.
- */
-const TRACED = 20
+/** Calls whose spans the SDK makes before that. */
+const COMPILED = 25_600
 
 const [, script = '', ...args] = process.argv
 if (args[0] === 'users') await beUsers()
@@ -149,7 +144,6 @@ async function measure(way: string, workload: WorkloadName): Promise<void> {
     cpuUs += user + system
     return user + system
   }
-  runSlices = (slices) => run(slices * count)
   const observe = await makeObserve()
   const slice = async (isObserved: boolean): Promise<number> => {
     observe(isObserved)
@@ -320,11 +314,7 @@ async function instrumented(options: InstrumentOptions, ratio = 1, exporter = NO
   const metricReader = new sdk.PeriodicExportingMetricReader({ exporter: new sdk.InMemoryMetricExporter(sdk.AggregationTemporality.DELTA) })
   const meterProvider = new sdk.MeterProvider({ readers: [metricReader] })
   const tracerProvider = await tracerProviderFor(ratio, exporter)
-  if (options.traces !== false) {
-    const stopTracing = instrument({ tracerProvider, metrics: false, tracedPerSecond: Number.POSITIVE_INFINITY })
-    await runSlices(TRACED)
-    stopTracing()
-  }
+  if (options.traces !== false) await compileSpans(tracerProvider)
   const stop = instrument({ meterProvider, tracerProvider, ...options })
   return watchersOf(async () => {
     stop()
@@ -346,9 +336,28 @@ function watchersOf(end: () => unknown): Observe {
   }
 }
 
-/** Spans like those of `instrument`, with the same attributes and links, by nothing but the SDK. */
+/**
+ * Has V8 compile what makes spans, which by default takes minutes. Not by another `instrument`:
+ * programs have one, and V8 compiles the calls of its watchers for that one.
+ */
+async function compileSpans(provider: TracerProvider): Promise<void> {
+  const make = await spansOf(provider)
+  for (let calls = 0; calls < COMPILED; calls += 64) {
+    make(64)
+    await setImmediate()
+  }
+}
+
 async function spansBySdk(): Promise<Observe> {
-  const [{ context, ROOT_CONTEXT, SpanKind, trace }, provider] = await Promise.all([import('@opentelemetry/api'), tracerProviderFor(1, NO_EXPORTER)])
+  const make = await spansOf(await tracerProviderFor(1, NO_EXPORTER))
+  return (isObserved) => {
+    makeSpans = isObserved ? make : undefined
+  }
+}
+
+/** Makes spans as `instrument` does, with the same attributes and links, by the SDK alone. */
+async function spansOf(provider: TracerProvider): Promise<(calls: number) => void> {
+  const { context, ROOT_CONTEXT, SpanKind, trace } = await import('@opentelemetry/api')
   const tracer = provider.getTracer('by hand')
   const rpc = { 'rpc.system.name': 'jsonrpc', 'jsonrpc.protocol.version': '2.0' }
   const place = { 'server.address': '127.0.0.1', 'server.port': 8545, 'hexline.endpoint': '127.0.0.1:8545' }
@@ -372,11 +381,8 @@ async function spansBySdk(): Promise<Observe> {
       span.end()
     }
   }
-  const make = (calls: number) => {
+  return (calls) => {
     for (let left = calls; left > 0; left -= 64) makeOne(Math.min(left, 64))
-  }
-  return (isObserved) => {
-    makeSpans = isObserved ? make : undefined
   }
 }
 
