@@ -166,7 +166,7 @@ export class Endpoint {
   async askHead(signal?: AbortSignal | undefined, deadline = Number.POSITIVE_INFINITY): Promise<void> {
     const { protocol, heads } = this.#group
     const now = this.#clock.now()
-    heads.isAsked(this.head, now)
+    heads.asked(this.head, now)
     this.isAsked = true
     const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, signal, deadline: Math.min(deadline, now + ASK_MS) })
     try {
@@ -202,13 +202,13 @@ export class Endpoint {
       const { heads } = this.#group
       const told = value instanceof Uint8Array ? ofBytes(value, trait, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
-        if (needed === HEAD) heads.isAt(this.head, told, this.#clock.now(), started)
-        else heads.has(this.head, told)
+        if (needed === HEAD) heads.told(this.head, told, this.#clock.now(), started)
+        else heads.answeredFor(this.head, told)
         call.pin?.sees(told)
       }
       const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
       // No logs at all is also what some nodes answer for blocks that they have dropped.
-      if (oldest !== undefined && !isEmpty(value)) this.history.has(trait?.reads as string, oldest, this.#clock.now())
+      if (oldest !== undefined && !isEmpty(value)) this.history.answered(trait?.reads as string, oldest, this.#clock.now())
     }
     return decoded === undefined ? movedReply(reply, value) : reply
   }
@@ -227,9 +227,9 @@ export class Endpoint {
     if (this.#answered.length === 0) return
     for (const { params, trait, at } of this.#answered) {
       const needed = trait?.needs?.(params)
-      if (needed !== undefined && needed !== HEAD) this.#group.heads.has(this.head, needed)
+      if (needed !== undefined && needed !== HEAD) this.#group.heads.answeredFor(this.head, needed)
       const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, params)
-      if (oldest !== undefined) this.history.has(trait?.reads as string, oldest, at)
+      if (oldest !== undefined) this.history.answered(trait?.reads as string, oldest, at)
     }
     this.#answered.length = 0
   }
@@ -265,15 +265,16 @@ export class Endpoint {
     const needed = trait?.needs?.(params)
     // What may not exist has not been dropped.
     if (error.kind === 'lagging' && needed !== undefined && heads.claimsAlone(head, needed)) {
-      heads.lacksClaimed(head, needed, started, now)
+      heads.missedClaimed(head, needed, started, now)
       return
     }
     if (trait?.reads !== undefined && oldest !== undefined) {
-      if (error.kind === 'lagging' && history.isGone(trait.reads, oldest, heads.isOld(head, oldest, DEEP), started, now)) {
+      const isGone = error.kind === 'lagging' && history.missed(trait.reads, oldest, heads.isOld(head, oldest, DEEP), started, now)
+      if (isGone) {
         Object.assign(error, { kind: 'pruned', message: `${error.message}; block ${oldest} is old, so the node has dropped it` })
       }
       if (error.kind === 'pruned' || heads.isOld(head, oldest, OLD)) {
-        history.fails(trait.reads, oldest, heads.newest, protocol.oldestIn(error), now)
+        history.failed(trait.reads, oldest, heads.newest, protocol.oldestIn(error), now)
         void this.#askHistory(now)
         return
       }
@@ -281,13 +282,13 @@ export class Endpoint {
       // theirs in any case.
       if (this.#isOnly && tried.length > 0 && now >= head.askAt) void this.#askNewest(now)
     }
-    if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.lacks(head, needed, now)
+    if (error.kind === 'lagging' && needed !== undefined && needed !== HEAD) heads.missed(head, needed, now)
   }
 
   /** Asks for its newest block; nothing else is learnt from the answer. Never rejects. */
   async #askNewest(now: number): Promise<void> {
     const { protocol, heads } = this.#group
-    heads.isAsked(this.head, now)
+    heads.asked(this.head, now)
     const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS })
     try {
       this.#read(await this.queue.send(call), call, protocol.traitOf(call.method), now)
@@ -309,7 +310,7 @@ export class Endpoint {
     const { askHistory, historyOf } = this.#group.protocol
     try {
       const reply = await this.queue.send(ownRead({ ...askHistory, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS }))
-      for (const [resource, oldest] of historyOf(reply.take())) this.history.reachesTo(resource, oldest, this.#clock.now())
+      for (const [resource, oldest] of historyOf(reply.take())) this.history.toldOldest(resource, oldest, this.#clock.now())
     } catch {
       // Its failures show it.
     }

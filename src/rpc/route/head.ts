@@ -57,6 +57,9 @@ export interface Head {
  * shows it is that the endpoint itself lacks blocks far below that head, again and again, which no
  * other endpoint tells of. It then counts as behind until it tells a head near the others', or near
  * what it has answered for.
+ *
+ * Methods in the past tense, such as `told` and `missed`, report what an endpoint did. The others
+ * change nothing.
  */
 export class Heads {
   readonly #heads: Head[] = []
@@ -68,13 +71,13 @@ export class Heads {
   }
 
   /** `number` is the endpoint's newest block. It was asked at `since`. */
-  isAt(head: Head, number: number, now: number, since = now): void {
+  told(head: Head, number: number, now: number, since = now): void {
     head.toldAt = now
     head.isFalse &&= number > this.newest + FAR
     if (!head.isFalse) head.number = number
     const newest = this.newest
     head.lag = newest - head.number
-    this.isAsked(head, now)
+    this.asked(head, now)
     for (const other of this.#heads) {
       if (other === head || other.toldAt < since) continue
       other.lag = newest - other.number
@@ -84,12 +87,12 @@ export class Heads {
   }
 
   /** It has been asked, or has told its head unasked. */
-  isAsked(head: Head, now: number): void {
+  asked(head: Head, now: number): void {
     head.askAt = now + (this.isBehind(head) ? SOON_MS : EVERY_MS)
   }
 
   /** The endpoint has block `number`. */
-  has(head: Head, number: number): void {
+  answeredFor(head: Head, number: number): void {
     head.seen = Math.max(head.seen, number)
     if (head.doubt !== undefined && number >= head.doubt.block) head.doubt = undefined
     if (number <= head.number) return
@@ -107,7 +110,7 @@ export class Heads {
   }
 
   /** The endpoint lacks such a block. It was asked at `since`. */
-  lacksClaimed(head: Head, number: number, since: number, now: number): void {
+  missedClaimed(head: Head, number: number, since: number, now: number): void {
     const { doubt } = head
     if (doubt === undefined || now - doubt.at >= COUNTS_MS) {
       head.doubt = { block: number, times: 1, since: now, at: now }
@@ -132,7 +135,7 @@ export class Heads {
   }
 
   /** The endpoint does not have block `number`; it exists if another one has told of it. */
-  lacks(head: Head, number: number, now: number): void {
+  missed(head: Head, number: number, now: number): void {
     if (number > this.newest || number <= head.number) return
     head.lag = Math.max(head.lag, this.newest - number + 1)
     head.askAt = Math.min(head.askAt, now + SOON_MS)

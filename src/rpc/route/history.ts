@@ -43,14 +43,17 @@ interface Miss {
   readonly at: number
 }
 
-/** How far back an endpoint's data reach, for each resource. */
+/**
+ * How far back an endpoint's data reach, for each resource. `lacks` asks; the methods in the past
+ * tense report what the endpoint did.
+ */
 export class History {
   /** As the user says. */
   readonly #since: number
   readonly #floors = new Map<Resource, Floor>()
   readonly #misses = new Map<Resource, Miss>()
   /** The oldest block that was answered lately, and when. */
-  readonly #answered = new Map<Resource, { readonly block: number; readonly at: number }>()
+  readonly #oldestAnswered = new Map<Resource, { readonly block: number; readonly at: number }>()
 
   constructor(since = 0) {
     this.#since = since
@@ -71,10 +74,10 @@ export class History {
    * It does not have this block's resource. `told` is the oldest block that it has, if it said so;
    * `newest` is the newest block of all endpoints, or negative.
    */
-  fails(resource: Resource, block: number, newest: number, told: number | undefined, now: number): void {
+  failed(resource: Resource, block: number, newest: number, told: number | undefined, now: number): void {
     const { oldest, sure } = this.#floorOf(resource, now) ?? NO_FLOOR
     // Nothing can start after the newest block.
-    if (told !== undefined && told > block && (newest < 0 || told <= newest)) this.reachesTo(resource, told, now)
+    if (told !== undefined && told > block && (newest < 0 || told <= newest)) this.toldOldest(resource, told, now)
     else if (block >= sure) this.#floors.set(resource, { oldest: Math.max(oldest, block + 1, Math.floor(block + STEP * (newest - block))), sure, at: now })
   }
 
@@ -93,18 +96,18 @@ export class History {
    * - An answer for this block or an older one: nodes drop the oldest blocks first, so one of the
    *   nodes has the block, and nothing is known. Genesis is no such answer, since nodes keep it.
    */
-  isGone(resource: Resource, block: number, isDeep: boolean, askedAt: number, now: number): boolean {
+  missed(resource: Resource, block: number, isDeep: boolean, askedAt: number, now: number): boolean {
     if (this.#hasAnswered(resource, block, now)) return false
     const { oldest, sure } = this.#floorOf(resource, now) ?? NO_FLOOR
     if (block < this.#since || block < sure) return true
-    if (!this.#hasMissed(resource, block, askedAt, now) || !isDeep) return false
+    if (!this.#countMiss(resource, block, askedAt, now) || !isDeep) return false
     this.#misses.delete(resource)
     this.#floors.set(resource, { oldest: Math.max(oldest, block + 1), sure: block + 1, at: now })
     return true
   }
 
   /** It has answered for this block. */
-  has(resource: Resource, block: number, now: number): void {
+  answered(resource: Resource, block: number, now: number): void {
     if (block === 0) return
     const miss = this.#misses.get(resource)
     if (miss !== undefined && block <= miss.block) this.#misses.delete(resource)
@@ -113,18 +116,18 @@ export class History {
       floor.oldest = Math.min(floor.oldest, block)
       floor.sure = Math.min(floor.sure, block)
     }
-    const answered = this.#answered.get(resource)
-    if (answered === undefined || block <= answered.block || now - answered.at >= REMEMBERED_MS) this.#answered.set(resource, { block, at: now })
+    const answered = this.#oldestAnswered.get(resource)
+    if (answered === undefined || block <= answered.block || now - answered.at >= REMEMBERED_MS) this.#oldestAnswered.set(resource, { block, at: now })
   }
 
   /** It has told the oldest block of a resource; infinite if it has none. */
-  reachesTo(resource: Resource, oldest: number, now: number): void {
+  toldOldest(resource: Resource, oldest: number, now: number): void {
     this.#floors.set(resource, { oldest, sure: oldest, at: now })
   }
 
   /** It has answered for this block or an older one lately. */
   #hasAnswered(resource: Resource, block: number, now: number): boolean {
-    const answered = this.#answered.get(resource)
+    const answered = this.#oldestAnswered.get(resource)
     return answered !== undefined && answered.block <= block && now - answered.at < REMEMBERED_MS
   }
 
@@ -134,10 +137,10 @@ export class History {
   }
 
   /**
-   * Counts a failure. True if the block has failed often enough. Of a job's blocks only the oldest
+   * Counts a miss. True if the block has been missed often enough. Of a job's blocks only the oldest
    * one is counted: the job ends with it.
    */
-  #hasMissed(resource: Resource, block: number, askedAt: number, now: number): boolean {
+  #countMiss(resource: Resource, block: number, askedAt: number, now: number): boolean {
     const known = this.#misses.get(resource)
     const last = known === undefined || now - known.at >= COUNTS_MS ? undefined : known
     if (last !== undefined && (block > last.block || (block === last.block && askedAt < last.at))) return false

@@ -43,8 +43,8 @@ const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGro
   [
     'is behind',
     (endpoint, other, { heads }) => {
-      heads.isAt(other.head, 100, now())
-      heads.isAt(endpoint.head, 90, now())
+      heads.told(other.head, 100, now())
+      heads.told(endpoint.head, 90, now())
     },
   ],
   ['is not the one that the call is pinned to', (_, other) => ({ pin: Object.assign(new Pin(), { endpoint: other.name }) })],
@@ -134,8 +134,8 @@ describe('among working endpoints', () => {
   test('one without the block of the call is passed over', () => {
     const { group, endpoints, choice } = endpointsOf('a', 'b')
     const [a, b] = endpoints as [Endpoint, Endpoint]
-    group.heads.isAt(b.head, 100, now())
-    group.heads.isAt(a.head, 90, now())
+    group.heads.told(b.head, 100, now())
+    group.heads.told(a.head, 90, now())
     const needs = (number: number): Trait => ({ needs: () => number })
     expect(choice.best(callOf(), needs(95), [], now())).toBe(b)
     expect(endpointsOf('a', 'b').choice.best(callOf(), needs(95), [], now())?.name).toBe('a')
@@ -164,7 +164,7 @@ test('an endpoint that lacks the method, or the block, is not free for the call'
   const [a, b] = endpoints as [Endpoint, Endpoint]
   const old: Trait = { needs: () => 5, reads: 'blocks' }
   expect(choice.hasFree(callOf(), old, [], a, now())).toBe(true)
-  b.history.reachesTo('blocks', 6, now())
+  b.history.toldOldest('blocks', 6, now())
   expect(choice.hasFree(callOf(), old, [], a, now())).toBe(false)
   expect(choice.hasFree(callOf(), undefined, [], a, now())).toBe(true)
   await b.ask(callOf(), undefined).catch(() => {})

@@ -5,22 +5,22 @@ describe('the heads of several endpoints', () => {
   test('the lag of an endpoint is measured when it reports its head: a long silence does not mean lag', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 104, 60_000)
+    heads.told(a, 100, 0)
+    heads.told(b, 104, 60_000)
     expect([a, b].map((each) => heads.isBehind(each))).toEqual([false, false])
-    heads.isAt(a, 101, 60_001)
+    heads.told(a, 101, 60_001)
     expect([a, b].map((each) => heads.isBehind(each))).toEqual([true, false])
     expect([104, 102, 101].map((number) => heads.isBelow(a, number))).toEqual([true, true, false])
-    heads.isAt(a, 104, 61_000)
+    heads.told(a, 104, 61_000)
     expect(heads.isBehind(a)).toBe(false)
   })
 
   test('heads reported while another endpoint is being asked are compared with its reply', () => {
     const heads = new Heads()
     const [stuck, fresh, old] = [heads.add(0), heads.add(0), heads.add(0)]
-    heads.isAt(old, 90, 999, 990)
-    heads.isAt(stuck, 90, 1_020, 1_000)
-    heads.isAt(fresh, 100, 1_300, 1_000)
+    heads.told(old, 90, 999, 990)
+    heads.told(stuck, 90, 1_020, 1_000)
+    heads.told(fresh, 100, 1_300, 1_000)
     expect([stuck, fresh, old].map((each) => heads.isBehind(each))).toEqual([true, false, false])
     // It is asked again at once, since the other one may only have reported later.
     expect(stuck.askAt).toBeLessThanOrEqual(1_300)
@@ -29,34 +29,34 @@ describe('the heads of several endpoints', () => {
   test('a lag of one block is tolerated, and a block that an endpoint has raises its head', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 99, 0)
+    heads.told(a, 100, 0)
+    heads.told(b, 99, 0)
     expect(heads.isBehind(b)).toBe(false)
-    heads.isAt(b, 90, 0)
+    heads.told(b, 90, 0)
     expect(heads.isBehind(b)).toBe(true)
-    heads.has(b, 100)
+    heads.answeredFor(b, 100)
     expect(heads.isBehind(b)).toBe(false)
   })
 
   test('a missing block shows the lag of an endpoint only if another one has that block', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.lacks(b, 500, 0)
+    heads.told(a, 100, 0)
+    heads.missed(b, 500, 0)
     expect(b.lag).toBe(0)
-    heads.lacks(b, 97, 0)
+    heads.missed(b, 97, 0)
     expect(b.lag).toBe(4)
     // When one goes back, the others do not lag behind a block that no endpoint has.
-    heads.isAt(a, 10, 0)
-    heads.isAt(b, 10, 0)
+    heads.told(a, 10, 0)
+    heads.told(b, 10, 0)
     expect([a.lag, b.lag]).toEqual([0, 0])
   })
 
   test('an endpoint that is behind is asked again sooner', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]
-    heads.isAt(a, 100, 0)
-    heads.isAt(b, 90, 0)
+    heads.told(a, 100, 0)
+    heads.told(b, 90, 0)
     expect(b.askAt).toBeLessThan(a.askAt)
   })
 })
@@ -66,13 +66,13 @@ describe('a head that does not exist', () => {
   function told(head = 1_000_000) {
     const heads = new Heads()
     const [liar, other] = [heads.add(0), heads.add(0)]
-    heads.isAt(liar, head, 0)
-    heads.isAt(other, 100, 0)
+    heads.told(liar, head, 0)
+    heads.told(other, 100, 0)
     return { heads, liar, other }
   }
   /** The liar lacks a block `times` times, with `everyMs` between them. */
   const lacks = ({ heads, liar }: ReturnType<typeof told>, number: number, times: number, everyMs: number, from = 0) => {
-    for (let at = from; at < from + times * everyMs; at += everyMs) if (heads.claimsAlone(liar, number)) heads.lacksClaimed(liar, number, at, at)
+    for (let at = from; at < from + times * everyMs; at += everyMs) if (heads.claimsAlone(liar, number)) heads.missedClaimed(liar, number, at, at)
   }
 
   test('is believed until its endpoint has lacked blocks far below it for some seconds; then the others are not behind', () => {
@@ -84,11 +84,11 @@ describe('a head that does not exist', () => {
     expect([liar, other].map((each) => heads.isBehind(each))).toEqual([true, false])
     expect(heads.newest).toBe(100)
     // It goes on, and its blocks are right.
-    heads.isAt(liar, 1_000_001, 7_000)
-    heads.has(liar, 101)
+    heads.told(liar, 1_000_001, 7_000)
+    heads.answeredFor(liar, 101)
     expect(heads.newest).toBe(101)
     expect([liar, other].map((each) => heads.isBehind(each))).toEqual([true, false])
-    heads.isAt(liar, 102, 8_000)
+    heads.told(liar, 102, 8_000)
     expect(heads.isBehind(liar)).toBe(false)
     expect(heads.newest).toBe(102)
   })
@@ -116,7 +116,7 @@ describe('a head that does not exist', () => {
     const world = told()
     for (let i = 0; i < 10; i++) {
       lacks(world, 999_000 + i, 3, 2_000)
-      world.heads.has(world.liar, 999_000 + i)
+      world.heads.answeredFor(world.liar, 999_000 + i)
     }
     expect(world.heads.newest).toBe(1_000_000)
   })
@@ -124,7 +124,7 @@ describe('a head that does not exist', () => {
   test('is not concluded from calls sent together', () => {
     const world = told()
     const { heads, liar } = world
-    for (let i = 0; i < 10; i++) heads.lacksClaimed(liar, 999_000 + i, 0, i * 1_000)
+    for (let i = 0; i < 10; i++) heads.missedClaimed(liar, 999_000 + i, 0, i * 1_000)
     expect(heads.newest).toBe(1_000_000)
   })
 
@@ -132,8 +132,8 @@ describe('a head that does not exist', () => {
     const world = told()
     const { heads, liar } = world
     lacks(world, 999_000, 4, 1_000)
-    heads.has(liar, 1_000_000)
-    heads.isAt(liar, 1_000_001, 5_000)
+    heads.answeredFor(liar, 1_000_000)
+    heads.told(liar, 1_000_001, 5_000)
     expect(heads.isBehind(liar)).toBe(false)
     expect(heads.newest).toBe(1_000_001)
   })

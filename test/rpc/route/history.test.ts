@@ -11,10 +11,10 @@ describe('what is known of the history', () => {
   it('is the oldest block that has not failed, for each resource', () => {
     const history = new History()
     expect(history.lacks('state', 0, 0)).toBe(false)
-    history.fails('state', 99, -1, undefined, 0)
-    history.fails('state', 50, -1, undefined, 0)
+    history.failed('state', 99, -1, undefined, 0)
+    history.failed('state', 50, -1, undefined, 0)
     expect([history.lacks('state', 99, 1), history.lacks('state', 100, 1), history.lacks('blocks', 99, 1)]).toEqual([true, false, false])
-    history.has('state', 60, 0)
+    history.answered('state', 60, 0)
     expect([history.lacks('state', 59, 1), history.lacks('state', 60, 1)]).toEqual([true, false])
   })
 
@@ -24,46 +24,46 @@ describe('what is known of the history', () => {
     for (let block = 1; block < 700; block++) {
       if (history.lacks('state', block, 0)) continue
       asked.push(block)
-      history.fails('state', block, 1000, undefined, 0)
+      history.failed('state', block, 1000, undefined, 0)
     }
     expect(asked).toEqual([1, 250, 437, 577, 682])
   })
 
   it('is the block that the endpoint names', () => {
     const history = new History()
-    history.fails('blocks', 10, 1e6, 5000, 0)
-    history.reachesTo('stateproofs', Number.POSITIVE_INFINITY, 0)
+    history.failed('blocks', 10, 1e6, 5000, 0)
+    history.toldOldest('stateproofs', Number.POSITIVE_INFINITY, 0)
     expect([history.lacks('blocks', 4999, 1), history.lacks('blocks', 5000, 1), history.lacks('stateproofs', 1e9, 1)]).toEqual([true, false, true])
   })
 
   it('is that of the whole where nothing is known of a part', () => {
     const history = new History()
-    history.reachesTo('blocks', 700, 0)
+    history.toldOldest('blocks', 700, 0)
     const lacks = (block: number) => history.lacks('logs', block, 1, 'blocks')
     expect([lacks(699), lacks(700)]).toEqual([true, false])
-    history.has('logs', 500, 0)
+    history.answered('logs', 500, 0)
     expect([lacks(499), lacks(500)]).toEqual([true, false])
-    history.reachesTo('logs', 800, 0)
+    history.toldOldest('logs', 800, 0)
     expect([lacks(799), lacks(800)]).toEqual([true, false])
   })
 
   it('is not what the endpoint names, if that is beyond the newest block or no newer than the one that failed', () => {
     for (const told of [1001, 2 ** 48, 100, 0, -5]) {
       const history = new History()
-      history.fails('blocks', 100, 1000, told, 0)
+      history.failed('blocks', 100, 1000, told, 0)
       expect([history.lacks('blocks', 324, 1), history.lacks('blocks', 325, 1), history.lacks('blocks', 1000, 1)]).toEqual([true, false, false])
     }
     const unheard = new History()
-    unheard.fails('blocks', 100, -1, 5000, 0)
+    unheard.failed('blocks', 100, -1, 5000, 0)
     expect(unheard.lacks('blocks', 4999, 1)).toBe(true)
   })
 
   it('is forgotten after ten minutes, but not what the user says', () => {
     const history = new History(1000)
-    history.fails('state', 5000, -1, undefined, 0)
+    history.failed('state', 5000, -1, undefined, 0)
     expect([history.lacks('state', 5000, 599_999), history.lacks('state', 5000, 600_000)]).toEqual([true, false])
     expect(history.lacks('state', 999, 1e9)).toBe(true)
-    history.fails('state', 2000, -1, undefined, 700_000)
+    history.failed('state', 2000, -1, undefined, 700_000)
     expect(history.lacks('state', 5000, 700_001)).toBe(false)
   })
 })
@@ -71,7 +71,7 @@ describe('what is known of the history', () => {
 describe('an old block', () => {
   /** Fails `times` times, each asked after the failure before. */
   function fail(history: History, block: number, times: number, { isDeep = true, from = 1 } = {}): boolean[] {
-    return Array.from({ length: times }, (_, i) => history.isGone('blocks', block, isDeep, from + i, from + i))
+    return Array.from({ length: times }, (_, i) => history.missed('blocks', block, isDeep, from + i, from + i))
   }
 
   it('is gone after four failures in a row', () => {
@@ -80,7 +80,7 @@ describe('an old block', () => {
 
   it('is not gone for calls that were sent together: they may all have met the same node', () => {
     const history = new History()
-    for (let i = 0; i < 10; i++) expect(history.isGone('blocks', 50, true, 0, 5)).toBe(false)
+    for (let i = 0; i < 10; i++) expect(history.missed('blocks', 50, true, 0, 5)).toBe(false)
     expect(fail(history, 50, 3, { from: 6 })).toEqual([false, false, true])
   })
 
@@ -90,19 +90,19 @@ describe('an old block', () => {
 
   it('is not gone where an older one was answered lately, but the genesis block proves nothing', () => {
     const history = new History()
-    history.has('blocks', 49, 0)
+    history.answered('blocks', 49, 0)
     expect(fail(history, 50, 10)).not.toContain(true)
     expect(fail(history, 48, 4)).toContain(true)
     expect(fail(history, 50, 4, { from: 600_000 })).toContain(true)
     const genesis = new History()
-    genesis.has('blocks', 0, 0)
+    genesis.answered('blocks', 0, 0)
     expect(fail(genesis, 50, 4)).toContain(true)
   })
 
   it('is not gone once it was answered, and is counted anew', () => {
     const history = new History()
     fail(history, 50, 3)
-    history.has('blocks', 50, 10)
+    history.answered('blocks', 50, 10)
     expect(fail(history, 50, 10, { from: 11 })).not.toContain(true)
     expect(fail(history, 49, 3, { from: 30 })).not.toContain(true)
   })
@@ -118,12 +118,12 @@ describe('an old block', () => {
     fail(history, 50, 4)
     expect(fail(history, 49, 1, { isDeep: false })).toEqual([true])
     expect(fail(history, 51, 1)).toEqual([false])
-    history.reachesTo('blocks', 700, 100)
+    history.toldOldest('blocks', 700, 100)
     // A failure below what the endpoint has told does not raise it.
-    history.fails('blocks', 400, 1e6, undefined, 100)
+    history.failed('blocks', 400, 1e6, undefined, 100)
     expect(fail(history, 699, 1, { isDeep: false, from: 101 })).toEqual([true])
     expect(history.lacks('blocks', 700, 101)).toBe(false)
-    history.has('blocks', 650, 102)
+    history.answered('blocks', 650, 102)
     expect(fail(history, 650, 1, { isDeep: false, from: 103 })).toEqual([false])
   })
 
