@@ -51,14 +51,19 @@ const OLD = 128
  * Ethereum, and minutes on the fastest chains, as long as a call waits.
  */
 const DEEP = 1024
-/** Answers from which something is left to be learnt, at most. */
-const MOST_LEFT = 64
+/** Answers from which nothing has been learnt yet, at most. */
+const MOST_DEFERRED = 64
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
 /**
- * One of several endpoints. Health is measured from real calls. An endpoint that has been idle for
- * ten seconds is probed with the protocol's question for its newest block.
+ * An endpoint as routing sees it. It sends calls to its queue (`ask`, or `askAlone` for a client's
+ * only endpoint) and learns from what becomes of them: how well it works (`health`), its newest
+ * block (`head`), how far back its data reach (`history`), and which methods it lacks.
+ *
+ * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
+ * (`askHead`); its chain, together with the first calls to one of several (`#askWithChain`); and
+ * the oldest block that it has, when a call needs an old one (`#askHistory`).
  */
 export class Endpoint {
   readonly name: string
@@ -67,7 +72,7 @@ export class Endpoint {
   readonly head: Head
   readonly history: History
   /** A question for its head is on the way. */
-  isAsked = false
+  isAskedForHead = false
   /** Why it is never used again. */
   wrong: HexlineError | undefined
   /** Its last failure, in one line. */
@@ -75,7 +80,7 @@ export class Endpoint {
   readonly #group: EndpointGroup
   readonly #clock: Clock
   /** End of the last outage for which the calls in its line were turned away. */
-  #leftUntil = 0
+  #turnedAwayUntil = 0
   /** The client has no other endpoint. */
   readonly #isOnly: boolean
   /** It is on the right chain, or there is no need to ask. */
@@ -83,7 +88,7 @@ export class Endpoint {
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
   /** The params of calls that were answered with an object, from which nothing is learnt yet. */
-  readonly #answered: { readonly params: readonly unknown[]; readonly trait: Trait | undefined; readonly at: number }[] = []
+  readonly #deferred: { readonly params: readonly unknown[]; readonly trait: Trait | undefined; readonly at: number }[] = []
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
@@ -110,9 +115,9 @@ export class Endpoint {
     try {
       const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
       this.#measure(call, started)
-      return trait?.tells === undefined && !call.required ? reply : this.#read(reply, call, trait, started)
+      return trait?.tells === undefined && !call.required ? reply : this.#learnFromReply(reply, call, trait, started)
     } catch (failure) {
-      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learnFromFailure(failure, call, trait, started)
       throw failure
     } finally {
       this.health.calls--
@@ -128,13 +133,13 @@ export class Endpoint {
     const started = this.#clock.now()
     const isAwaited = call.priority === 'interactive' && call.tried.length === 0
     const learn = (failure: unknown): never => {
-      this.#learnLeft()
+      this.#learnDeferred()
       if (failure instanceof CallFailure && isMissing(failure)) this.#lacksBlock(failure.error, call, trait, started)
       throw failure
     }
     return this.queue.send(call).then((reply) => {
       try {
-        return isAwaited ? this.#readSoon(reply, call, trait, started) : this.#read(reply, call, trait, started)
+        return isAwaited ? this.#learnFromReplyLater(reply, call, trait, started) : this.#learnFromReply(reply, call, trait, started)
       } catch (failure) {
         return learn(failure)
       }
@@ -167,7 +172,7 @@ export class Endpoint {
     const { protocol, heads } = this.#group
     const now = this.#clock.now()
     heads.asked(this.head, now)
-    this.isAsked = true
+    this.isAskedForHead = true
     const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, signal, deadline: Math.min(deadline, now + ASK_MS) })
     try {
       const trait = protocol.traitOf(call.method)
@@ -176,7 +181,7 @@ export class Endpoint {
       // A question that was cut short for the caller's sake says nothing.
       if (!signal?.aborted && this.#clock.now() < deadline) this.health.missed(this.#clock.now())
     } finally {
-      this.isAsked = false
+      this.isAskedForHead = false
     }
   }
 
@@ -192,9 +197,10 @@ export class Endpoint {
     if (!this.health.hasMeasured(now)) this.health.took(this.#group.usual.times(method, now - started), now)
   }
 
-  #read(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
+  /** The reply, from which its head and its history are learnt. Throws where null is `lagging`. */
+  #learnFromReply(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
     // In the order in which they came.
-    this.#learnLeft()
+    this.#learnDeferred()
     const decoded = decodedOf(reply)
     const value = decoded ?? takeResult(reply, call, this.name)
     if (!isNull(value)) {
@@ -213,28 +219,33 @@ export class Endpoint {
     return decoded === undefined ? movedReply(reply, value) : reply
   }
 
-  /** The same, but what an object shows, which is that its block is there, is learnt later on. */
-  #readSoon(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
-    if (decodedOf(reply) !== undefined) return this.#read(reply, call, trait, started)
+  /**
+   * The same for a caller who does not wait for it: an object shows only that its block is there,
+   * and that is learnt with the next reply or failure.
+   */
+  #learnFromReplyLater(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
+    if (decodedOf(reply) !== undefined) return this.#learnFromReply(reply, call, trait, started)
     const value = takeResult(reply, call, this.name)
     const taken = movedReply(reply, value)
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Uint8Array) return this.#read(taken, call, trait, started)
-    if (this.#answered.push({ params: call.params, trait, at: started }) >= MOST_LEFT) this.#learnLeft()
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Uint8Array)
+      return this.#learnFromReply(taken, call, trait, started)
+    if (this.#deferred.push({ params: call.params, trait, at: started }) >= MOST_DEFERRED) this.#learnDeferred()
     return taken
   }
 
-  #learnLeft(): void {
-    if (this.#answered.length === 0) return
-    for (const { params, trait, at } of this.#answered) {
+  /** Learns from the answers that were left for later. */
+  #learnDeferred(): void {
+    if (this.#deferred.length === 0) return
+    for (const { params, trait, at } of this.#deferred) {
       const needed = trait?.needs?.(params)
       if (needed !== undefined && needed !== HEAD) this.#group.heads.answeredFor(this.head, needed)
       const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, params)
       if (oldest !== undefined) this.history.answered(trait?.reads as string, oldest, at)
     }
-    this.#answered.length = 0
+    this.#deferred.length = 0
   }
 
-  #learn(failure: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
+  #learnFromFailure(failure: CallFailure, call: Call, trait: Trait | undefined, started: number): void {
     const { error, wasSent } = failure
     const now = this.#clock.now()
     const { kind } = error
@@ -243,8 +254,8 @@ export class Endpoint {
     // When every call of a POST times out by itself, the POST is cut, and does not count as a
     // failed one.
     if (kind === 'timeout' && wasSent && !isStall(error)) this.health.failed(now, started)
-    if (this.health.isOut && this.health.dueAt !== this.#leftUntil) {
-      this.#leftUntil = this.health.dueAt
+    if (this.health.isOut && this.health.dueAt !== this.#turnedAwayUntil) {
+      this.#turnedAwayUntil = this.health.dueAt
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
@@ -291,7 +302,7 @@ export class Endpoint {
     heads.asked(this.head, now)
     const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS })
     try {
-      this.#read(await this.queue.send(call), call, protocol.traitOf(call.method), now)
+      this.#learnFromReply(await this.queue.send(call), call, protocol.traitOf(call.method), now)
     } catch {
       // The next failure asks again.
     }
@@ -341,9 +352,9 @@ export class Endpoint {
       await this.#group.chain.known
       this.#checkChain(chain.value, call)
       if (asked.status === 'rejected') throw asked.reason
-      this.#read(asked.value, call, trait, started)
+      this.#learnFromReply(asked.value, call, trait, started)
     } catch (failure) {
-      if (failure instanceof CallFailure) this.#learn(failure, call, trait, started)
+      if (failure instanceof CallFailure) this.#learnFromFailure(failure, call, trait, started)
       throw failure
     }
   }

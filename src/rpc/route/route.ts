@@ -224,7 +224,7 @@ class Router {
     for (const endpoint of this.#endpoints) {
       const { health, head, queue } = endpoint
       const dueAt = health.isOut ? health.dueAt : head.askAt
-      if (now < dueAt || endpoint.isAsked || endpoint.wrong !== undefined || queue.pausedUntil > now) continue
+      if (now < dueAt || endpoint.isAskedForHead || endpoint.wrong !== undefined || queue.pausedUntil > now) continue
       void endpoint.askHead()
     }
   }

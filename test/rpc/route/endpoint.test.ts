@@ -143,12 +143,12 @@ describe('the request for the newest block', () => {
   test('is made with the one for the chain, whose reply waits until a call decides the chain', async () => {
     const { endpoint, group, methods } = endpointOf({ head: 100, chain: 5 })
     const asked = endpoint.askHead()
-    expect(endpoint.isAsked).toBe(true)
+    expect(endpoint.isAskedForHead).toBe(true)
     await new Promise((resolve) => setImmediate(resolve))
     expect([methods(), group.chain.id, endpoint.head.number]).toEqual([['chain', 'head'], undefined, -1])
     group.chain.faultOf(5, 'another')
     await asked
-    expect([endpoint.isAsked, endpoint.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
+    expect([endpoint.isAskedForHead, endpoint.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
   })
 
   test('does not wait for a pause, and waits at most three seconds for its reply', async () => {
