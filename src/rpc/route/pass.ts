@@ -30,6 +30,15 @@ export class Pass {
     this.isWorthWaiting ||= isThrottled(failure.error) && this.#mayAnswerLater(endpoint, now)
   }
 
+  /**
+   * The call waits for its endpoint no more, and is to be sent again; it was in a POST there if
+   * `wasSent`. Endpoints that did not start it before may start it by now.
+   */
+  startOver(wasSent: boolean): void {
+    if (wasSent) this.posts++
+    this.endpoints.length = 0
+  }
+
   /** An endpoint that throttles may have the method. */
   #mayAnswerLater(endpoint: Endpoint, now: number): boolean {
     if (endpoint.lacks(this.#call.method, now)) return false

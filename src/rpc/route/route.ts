@@ -1,4 +1,4 @@
-import { type ErrorKind, HexlineError, IntegrityError, RpcError } from '../../errors.ts'
+import { HexlineError, IntegrityError, RpcError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, hasSubstitute, type Reply, replyOf, type Send } from '../call.ts'
@@ -86,45 +86,50 @@ class Router {
   /** Sends a call to one endpoint after another, until one answers or a failure is final. */
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (endpoint: Endpoint) => void): Promise<Reply> {
     const pass = new Pass(call)
-    let why: ErrorKind | undefined
-    let left: string | undefined
-    const holder = call.heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === call.heldBy)
+    const holder = this.#holderOf(call, trait)
+    /** The endpoint that had the call before. */
+    let from = call.pin?.endpoint ?? call.tried.at(-1)
     for (;;) {
       const now = this.#now()
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
       if (endpoint === undefined || (pass.isWorthWaiting && !endpoint.canAnswer(call, trait, now)))
         throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
-      const from = left ?? call.pin?.endpoint ?? call.tried.at(-1)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
-          routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: why })
+          routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: pass.failures.at(-1)?.error.kind })
         }
         const attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : { ...call, isBound: true }
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {
-        left = endpoint.name
+        from = endpoint.name
         if (failure === MOVED || failure === GIVEN_UP) {
-          if (failure === GIVEN_UP) pass.posts++
-          // Endpoints that did not start it before may start it by now.
-          pass.endpoints.length = 0
+          pass.startOver(failure === GIVEN_UP)
           continue
         }
         if (!(failure instanceof CallFailure)) throw failure
-        why = failure.error.kind
         pass.add(failure, endpoint, now)
         if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
-        if (why === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, now)) throw this.#failureOf(pass.lacking, call, pass)
+        if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, now))
+          throw this.#failureOf(pass.lacking, call, pass)
       }
     }
   }
 
-  /** May the call go to another endpoint? */
+  /** The endpoint that may still hold a call which must not run twice: it goes nowhere else. */
+  #holderOf({ heldBy }: Call, trait: Trait | undefined): Endpoint | undefined {
+    return heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === heldBy)
+  }
+
+  /**
+   * May the call go to another endpoint in this pass? After a failure for which it would otherwise
+   * wait and come back, a read does so where that endpoint is hardly worth the wait.
+   */
   #mayGoOn(failure: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined, pass: Pass): boolean {
-    if (goesOn(failure, call, endpoint, trait)) return true
+    if (mayGoElsewhere(failure, call, endpoint, trait)) return true
     if (!call.safe || mayRepeat(failure.error) !== true) return false
     // What is out may stay so: where there is another way, the others are asked.
     return (hasSubstitute(call) && endpoint.health.isOut) || this.#hasSlow(pass.endpoints)
@@ -281,10 +286,10 @@ async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
 }
 
 /**
- * May the call go to another endpoint at once? Only when it has not run here, or is answered
- * differently there.
+ * May the call go to another endpoint at once, whatever is known of that one? Only when it has not
+ * run here, or is answered differently there.
  */
-function goesOn({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined): boolean {
+function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined): boolean {
   if (endpoint.wrong !== undefined) return true
   if (!call.safe && !trait?.mayRunTwice && mayBeHeld(error, wasSent)) return false
   if (mayRepeat(error) === 'elsewhere' || isThrottled(error)) return call.safe || !mayHaveRun(error)
