@@ -119,7 +119,10 @@ class Router {
     }
   }
 
-  /** The endpoint that may still hold a call which must not run twice: it goes nowhere else. */
+  /**
+   * The only endpoint that the call goes to: one that may still hold it, where it must not run
+   * twice, or the one that its request names (`ONLY` in client/internals.ts).
+   */
   #holderOf({ heldBy }: Call, trait: Trait | undefined): Endpoint | undefined {
     return heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === heldBy)
   }
