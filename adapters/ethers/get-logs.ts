@@ -10,8 +10,6 @@ type ResolvedFilter = Filter | FilterByBlockHash
 
 /** Ranges up to this length are first asked for in one call, as ethers does. */
 const SHORT = 10_000
-/** A reply with a multiple of this number of results may have been cut there. */
-const CUT = 500
 
 /** The range of a filter; undefined if it is one block, pending, or has no start. */
 export interface FilterRange {
@@ -39,11 +37,6 @@ function numberOf(tag: unknown): bigint | undefined {
 /** Whether one call may do for the range. */
 export function isShort({ from, to }: FilterRange): boolean {
   return typeof to === 'bigint' && to - from < SHORT
-}
-
-/** Whether a node may have left out results beyond these. */
-export function mayBeCut(logs: readonly unknown[]): boolean {
-  return logs.length > 0 && logs.length % CUT === 0
 }
 
 /** Whether the node refused the call for the size of the range or of its reply. */

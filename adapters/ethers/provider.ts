@@ -21,6 +21,7 @@ import {
   type TransactionReceipt,
   UnmanagedSubscriber,
 } from 'ethers'
+import { isRound } from '../../src/bulk/range-limits.ts'
 import { type Client, isClient } from '../../src/client/client.ts'
 import { connectionsOf } from '../../src/client/internals.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'
@@ -29,7 +30,7 @@ import { type Answer, Channel } from './channel.ts'
 import { caused, Destroyed, errorObject, ethersError, isAnswer, unsupported, withEthersCode } from './ethers-error.ts'
 import { agreesWithEthers, BlockFormat } from './format-block.ts'
 import { checkRangeOptions, type GetBlocksOptions, wrappedBlocks } from './get-blocks.ts'
-import { type FilterRange, isShort, isTooLong, mayBeCut, rangeOf, splitLogs } from './get-logs.ts'
+import { type FilterRange, isShort, isTooLong, rangeOf, splitLogs } from './get-logs.ts'
 import { type HexlineProviderOptions, splitOptions } from './options.ts'
 import { receiptsOf } from './receipts.ts'
 import { subscriberFor } from './subscribers.ts'
@@ -320,7 +321,7 @@ export class HexlineProvider extends JsonRpcProvider {
     if (!isShort(range)) return this.#splitLogs(range)
     try {
       const logs = await this.#read(super.getLogs(filter))
-      return mayBeCut(logs) ? this.#splitLogs(range) : logs
+      return isRound(logs.length) ? this.#splitLogs(range) : logs
     } catch (error) {
       if (!isTooLong(error)) throw error
       return this.#splitLogs(range)

@@ -5,7 +5,6 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import { type EndpointLimits, goodRange, isRound, type LogRange } from './log-range.ts'
 import {
   isUnusable,
   LogAsker,
@@ -18,6 +17,8 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
+import { isRound, type RangeLimits } from './range-limits.ts'
+import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
 
 /** The logs of the blocks `from` to `to`, most of them still in the bytes that they came in. */
@@ -93,27 +94,19 @@ export class LogFetcher<T> {
   readonly #client: Client
   readonly #filter: CheckedFilter
   readonly #reader: LogReader<T>
-  readonly #range: LogRange
-  readonly #limits: EndpointLimits
+  readonly #size: RangeSize
+  readonly #limits: RangeLimits
   readonly #fetchBlock: FetchBlock<T>
   readonly #asker: LogAsker<T>
   readonly #second: SecondEndpoint
   /** Ranges that were split. */
   splits = 0
 
-  constructor(
-    client: Client,
-    filter: CheckedFilter,
-    reader: LogReader<T>,
-    range: LogRange,
-    limits: EndpointLimits,
-    fetchBlock: FetchBlock<T>,
-    blockHash?: Hash,
-  ) {
+  constructor(client: Client, filter: CheckedFilter, reader: LogReader<T>, size: RangeSize, limits: RangeLimits, fetchBlock: FetchBlock<T>, blockHash?: Hash) {
     this.#client = client
     this.#filter = filter
     this.#reader = reader
-    this.#range = range
+    this.#size = size
     this.#limits = limits
     this.#fetchBlock = fetchBlock
     this.#asker = new LogAsker(client, filter, reader, (endpoint, logs) => limits.mayBeCut(endpoint, logs), blockHash)
@@ -130,7 +123,7 @@ export class LogFetcher<T> {
    */
   async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
-    this.#range.requested(span.to - span.from + 1)
+    this.#size.requested(span.to - span.from + 1)
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
@@ -260,9 +253,9 @@ export class LogFetcher<T> {
     const { items, count, received, tally } = reply
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
-    if (this.#limits.isTrialDue) this.#range.tryMore()
+    if (this.#limits.isTrialDue) this.#size.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askParted(reply, items, options)
-    this.#range.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
+    this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [reply] }
   }
 
@@ -276,9 +269,9 @@ export class LogFetcher<T> {
     const found = sumOf(whole.replies, 'count')
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
-    if (isMore) this.#range.refused(blocks, Math.ceil(blocks / 2), span.to)
+    if (isMore) this.#size.refused(blocks, Math.ceil(blocks / 2), span.to)
     else if (found === items.length && whole.to === span.to)
-      this.#range.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
+      this.#size.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
     const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
@@ -291,7 +284,7 @@ export class LogFetcher<T> {
    */
   #askFirst({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
     this.splits++
-    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#range.blocks) - 1) } }, options)
+    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#size.blocks) - 1) } }, options)
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
@@ -348,12 +341,12 @@ export class LogFetcher<T> {
       const part = partAfter(error, blocks)
       const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
       if (isOfBlocks) this.#limits.takes(error.endpoint, part)
-      else this.#range.refused(blocks, part, to)
+      else this.#size.refused(blocks, part, to)
       return { part, failures }
     }
     if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || failures >= MOST_SPLITS_ON_FAILURE) return undefined
     const part = Math.ceil(blocks / 2)
-    if (error.kind === 'timeout') this.#range.refused(blocks, part)
+    if (error.kind === 'timeout') this.#size.refused(blocks, part)
     return { part, failures: failures + 1 }
   }
 }

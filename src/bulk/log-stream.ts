@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
+import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
@@ -12,10 +12,11 @@ import { learnHistory } from './learn-history.ts'
 import { type LinkedRootedReceipt, shown } from './link.ts'
 import { LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import { EndpointLimits, LogRange } from './log-range.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
+import { rangeLimitsOf } from './range-limits.ts'
+import { firstRangeSize } from './range-size.ts'
 import type { Progress } from './range-stream.ts'
 
 /** Reads logs from results of `eth_getLogs` and from receipts. */
@@ -69,9 +70,6 @@ const LEAST_LATE_MS = 10_000
 /** As of module loading, since test frameworks replace it with a fake clock that stands still. */
 const { setImmediate } = globalThis
 
-/** What endpoints accept is learnt once for all streams of a client. */
-const limitsOfClients = new WeakMap<object, EndpointLimits>()
-
 /** The logs of a range in pages, proven as far as asked. */
 export class LogStream<T> {
   readonly #client: Client
@@ -97,13 +95,13 @@ export class LogStream<T> {
     try {
       signal?.throwIfAborted()
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
-      const range = firstLogRange(client, filter)
+      const size = firstRangeSize(client, filter)
       const fetcher = new LogFetcher(
         client,
         filter,
         this.#reader,
-        range,
-        endpointLimitsOf(client),
+        size,
+        rangeLimitsOf(client),
         (number, each, isRefused) => this.#logsOfBlock(blocks, number, each, isRefused),
         this.#options.blockHash,
       )
@@ -113,9 +111,9 @@ export class LogStream<T> {
       // are requested.
       const askFirst = async (each: LogSpan) => {
         await learnHistory(client, BigInt(each.from), stop.signal)
-        return ask(cutAfter(each, range.blocks)[0], stop.signal, false)
+        return ask(cutAfter(each, size.blocks)[0], stop.signal, false)
       }
-      const given = firstSpan(this.#options.range, range.blocks)
+      const given = firstSpan(this.#options.range, size.blocks)
       const early = given && askFirst(given)
       early?.catch(() => {})
       const target = await this.#target(client.with({ signal: stop.signal }))
@@ -139,7 +137,7 @@ export class LogStream<T> {
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
       const first = await (early ?? askFirst(span))
-      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * range.blocks)
+      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * size.blocks)
       const bounds = {
         maxBytes,
         maxItems: MOST_AHEAD,
@@ -151,7 +149,7 @@ export class LogStream<T> {
         leastLateMs: LEAST_LATE_MS,
       }
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
-      const cut = (each: PartedSpan) => cutAfter(each, range.blocks)
+      const cut = (each: PartedSpan) => cutAfter(each, size.blocks)
       for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
@@ -305,22 +303,6 @@ function sourcesOf(client: Client): () => readonly string[] {
   const names = connectionsOf(client)?.map(({ name }) => name) ?? []
   let turn = 0
   return () => names.toSpliced(turn++ % names.length, 1)
-}
-
-/** The range that a stream of a client begins with. */
-export function firstLogRange(client: Client, { isSelective }: CheckedFilter): LogRange {
-  return new LogRange(isSelective, endpointLimitsOf(client), timeoutOf(client))
-}
-
-/** What the endpoints of a client take, as learnt by all its streams. */
-export function endpointLimitsOf(client: Client): EndpointLimits {
-  const key = connectionsOf(client) ?? client
-  let limits = limitsOfClients.get(key)
-  if (limits === undefined) {
-    limits = new EndpointLimits()
-    limitsOfClients.set(key, limits)
-  }
-  return limits
 }
 
 function turnEnd(): Promise<void> {

@@ -3,6 +3,7 @@ import { bytesOf } from '../bulk/fetch.ts'
 import { logFault } from '../bulk/log-fault.ts'
 import type { CheckedFilter, FilterParams } from '../bulk/log-filter.ts'
 import { LogStream, type PageReader } from '../bulk/log-stream.ts'
+import { isRound } from '../bulk/range-limits.ts'
 import type { Client, Request } from '../client/client.ts'
 import { type RequestMarks, UNREAD } from '../client/internals.ts'
 import { CodecError, HexlineError, IntegrityError, OptionError } from '../errors.ts'
@@ -19,9 +20,6 @@ export interface LoggedBlock {
   readonly hash: Hash
   readonly logsBloom: string
 }
-
-/** A reply with a multiple of this many logs may have been cut at a limit of the node. */
-const LEAST_CUT = 500
 
 /** The logs of single blocks, by their hashes. */
 export class LogsByHash<L> {
@@ -92,7 +90,7 @@ export class LogsByHash<L> {
   }
 
   #isDoubtful(logs: readonly L[], logsBloom: unknown): boolean {
-    if (logs.length > 0) return logs.length % LEAST_CUT === 0 || lacksLogs(this.#filter, logs, this.#reader.logOf)
+    if (logs.length > 0) return isRound(logs.length) || lacksLogs(this.#filter, logs, this.#reader.logOf)
     return isBloom(logsBloom) && this.#filter.bloom.mayMatch(logsBloom)
   }
 

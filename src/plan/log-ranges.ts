@@ -1,4 +1,4 @@
-import type { LogRange } from '../bulk/log-range.ts'
+import type { RangeSize } from '../bulk/range-size.ts'
 import type { LogWindow } from './log-windows.ts'
 
 /** Ranges that `getLogs` requests ahead of its reader. */
@@ -9,20 +9,20 @@ export const RANGES_AHEAD = 64
  * as the windows that stand for their blocks, times `density`. The first range is answered before
  * others are requested.
  */
-export function rangesFor(from: number, blocks: number, windows: readonly LogWindow[], density: number, range: LogRange): number {
+export function rangesFor(from: number, blocks: number, windows: readonly LogWindow[], density: number, size: RangeSize): number {
   const end = from + blocks
   const inFlight: { readonly start: number; readonly length: number }[] = []
   let next = from
   let ranges = 0
   while (next < end || inFlight.length > 0) {
     while (next < end && inFlight.length < (ranges <= 1 ? 1 : RANGES_AHEAD)) {
-      const length = Math.min(range.blocks, end - next)
+      const length = Math.min(size.blocks, end - next)
       inFlight.push({ start: next, length })
       next += length
       ranges++
     }
     const { start, length } = inFlight.shift() as { start: number; length: number }
-    range.answered({ blocks: length, ...repliesIn(windows, start, length, density), tookMs: undefined })
+    size.answered({ blocks: length, ...repliesIn(windows, start, length, density), tookMs: undefined })
   }
   return ranges
 }

@@ -4,8 +4,10 @@ import { checkLogOptions, type LogRange, type LogsOptions } from '../bulk/get-lo
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
 import type { LogSpan } from '../bulk/log-reply.ts'
-import { endpointLimitsOf, firstLogRange, type LogStreamOptions } from '../bulk/log-stream.ts'
+import type { LogStreamOptions } from '../bulk/log-stream.ts'
 import { chainIdOf, isFinal, resolveRange } from '../bulk/range.ts'
+import { rangeLimitsOf } from '../bulk/range-limits.ts'
+import { firstRangeSize } from '../bulk/range-size.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
@@ -60,12 +62,12 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
 
   const counts = new Counts()
   const counting = countingClient(client.with({ attempts: ATTEMPTS }), counts)
-  const limits = endpointLimitsOf(client)
+  const limits = rangeLimitsOf(client)
   const { windows, missing } = await until(signal, (stop) => {
     const reader = copiedLogs()
     const receipts = new BlockLogsFetcher(counting, reader.receipts)
     const ofBlock = async (number: number, each: AbortSignal) => (await receipts.fetch(number, each)).items
-    const fetcher = new LogFetcher(counting, filter, reader, firstLogRange(client, filter), limits, ofBlock)
+    const fetcher = new LogFetcher(counting, filter, reader, firstRangeSize(client, filter), limits, ofBlock)
     const fetch = async (span: LogSpan) => fetcher.read(await fetcher.fetch(span, { signal: stop, urgent: false, avoid: [] }), stop)
     return sampleWindows({ fetch, splits: () => fetcher.splits }, from, blocks, size)
   })
@@ -74,7 +76,7 @@ export async function runLogsPlan(client: Client, job: LogStreamOptions, { sampl
   const estimate = windowEstimator(windows)
   const logs = estimate(windows.map((each) => each.logs))
   const ranges = (each: keyof Estimate) =>
-    filter.groups.length * rangesFor(from, blocks, windows, logs.value === 0 ? 1 : logs[each] / logs.value, firstLogRange(client, filter))
+    filter.groups.length * rangesFor(from, blocks, windows, logs.value === 0 ? 1 : logs[each] / logs.value, firstRangeSize(client, filter))
   const logPart: Part = {
     calls: { eth_getLogs: { value: ranges('value'), low: ranges('low'), high: ranges('high') } },
     bytes: estimate(windows.map((each) => each.bytes)),

@@ -2,8 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { LogFetcher, type PartedSpan } from '../../src/bulk/log-fetch.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
-import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
 import type { LogSpan } from '../../src/bulk/log-reply.ts'
+import { RangeLimits } from '../../src/bulk/range-limits.ts'
+import { RangeSize } from '../../src/bulk/range-size.ts'
 import { createClient } from '../../src/index.ts'
 import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
@@ -37,8 +38,8 @@ async function pagesOf(chain: LogChain, isEnough: (to: bigint) => boolean = () =
 function fetcherOf({ url }: LogChain) {
   const client = createClient(url)
   onTestFinished(() => client.close())
-  const limits = new EndpointLimits()
-  const fetcher = new LogFetcher(client, checkFilter(filter), decodedLogs(), new LogRange(true, limits, 30_000), limits, async () => [])
+  const limits = new RangeLimits()
+  const fetcher = new LogFetcher(client, checkFilter(filter), decodedLogs(), new RangeSize(true, limits, 30_000), limits, async () => [])
   return (span: LogSpan) => fetcher.fetch(span, { signal: new AbortController().signal, urgent: false, avoid: [] })
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
+import { RangeLimits } from '../../src/bulk/range-limits.ts'
+import { RangeSize } from '../../src/bulk/range-size.ts'
 import { rangesFor } from '../../src/plan/log-ranges.ts'
 
 /** A window of ten blocks, which stands for as many blocks as the others. */
@@ -7,13 +8,13 @@ const windowOf = (first: number, blocks: number, logs: number) => ({
   ...{ first, blocks, from: first, to: first + 9 },
   ...{ logs, bytes: 100 * logs, lineBytes: 0, blocksWithLogs: 0 },
 })
-const ranges = (blocks: number, logs: readonly number[], limits = new EndpointLimits(), density = 1) =>
+const ranges = (blocks: number, logs: readonly number[], limits = new RangeLimits(), density = 1) =>
   rangesFor(
     0,
     blocks,
     logs.map((each, i) => windowOf((i * blocks) / logs.length, blocks / logs.length, each)),
     density,
-    new LogRange(true, limits, 30_000),
+    new RangeSize(true, limits, 30_000),
   )
 
 describe('the number of log ranges', () => {
@@ -33,20 +34,20 @@ describe('the number of log ranges', () => {
     const many = ranges(100_000_000, [50])
     expect(many).toBeGreaterThan((0.95 * 500_000_000) / 4750)
     expect(many).toBeLessThan((1.05 * 500_000_000) / 4750)
-    expect(ranges(100_000_000, [50], new EndpointLimits(), 2) / many).toBeCloseTo(2, 1)
+    expect(ranges(100_000_000, [50], new RangeLimits(), 2) / many).toBeCloseTo(2, 1)
   })
 
   it('counts the logs of each part of a range, not only those where it begins', () => {
     // The first range ends with 100,000 logs, so that the next is half as long, and not four times.
     const late = [windowOf(0, 9000, 0), windowOf(9000, 11_000, 1000)]
-    expect(rangesFor(0, 20_000, late, 1, new LogRange(true, new EndpointLimits(), 30_000))).toBe(3)
+    expect(rangesFor(0, 20_000, late, 1, new RangeSize(true, new RangeLimits(), 30_000))).toBe(3)
     const early = [windowOf(0, 1000, 1000), windowOf(1000, 19_000, 0)]
-    expect(rangesFor(0, 20_000, early, 1, new LogRange(true, new EndpointLimits(), 30_000))).toBe(3)
+    expect(rangesFor(0, 20_000, early, 1, new RangeSize(true, new RangeLimits(), 30_000))).toBe(3)
     expect(ranges(20_000, [0, 0])).toBe(2)
   })
 
   it('is what an endpoint allows that takes few blocks', () => {
-    const limits = new EndpointLimits()
+    const limits = new RangeLimits()
     limits.takes('node', 10)
     expect(ranges(1000, [0], limits)).toBe(100)
   })

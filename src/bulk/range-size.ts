@@ -1,3 +1,8 @@
+import type { Client } from '../client/client.ts'
+import { timeoutOf } from '../client/internals.ts'
+import type { CheckedFilter } from './log-filter.ts'
+import { isRound, LEAST_CUT, type RangeLimits, rangeLimitsOf } from './range-limits.ts'
+
 /** First size of a range, in blocks: of a filter that selects, and of one that selects nothing. */
 const FIRST = 10_000
 const FIRST_OF_ALL = 100
@@ -24,21 +29,6 @@ const CAREFUL_GROWTH = 1.05
 /** Weight of the newest reply where it asks for a smaller range. */
 const LEAST_SHRINKING = 0.5
 
-/** Ranges answered at the limit on blocks until a larger one is tried: at first, and at most. */
-const FIRST_TRIAL = 256
-const MOST_TO_TRIAL = 4096
-
-/** Nodes cut replies at a multiple of this many results, or not at all. */
-const LEAST_CUT = 500
-
-/** What one endpoint takes, whatever the filter. */
-interface EndpointLimit {
-  /** Most blocks in a range, as the endpoint says; infinite if it has said nothing. */
-  maxBlocks: number
-  /** Most results in a reply of an endpoint that leaves the others out silently. */
-  maxResults: number
-}
-
 /** The reply to one range. */
 export interface RangeReply {
   readonly blocks: number
@@ -57,11 +47,10 @@ export interface RangeReply {
  * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
  * only, since the limit is near. Replies to parts of earlier ranges say nothing about how dense the
  * logs are where the next range begins, so only their time counts. Limits on blocks are the
- * endpoint's, whatever the filter; the rest depends on how many logs it selects. An endpoint may
- * name such a limit in error, or take more later: now and then, one range exceeds it as a trial.
+ * endpoint's, whatever the filter (`RangeLimits`); the rest depends on how many logs it selects.
  */
-export class LogRange {
-  readonly #limits: EndpointLimits
+export class RangeSize {
+  readonly #limits: RangeLimits
   #blocks: number
   /** A size that was refused for what it held, such as too many results. */
   #refused = Number.POSITIVE_INFINITY
@@ -77,7 +66,7 @@ export class LogRange {
   /** The next range may exceed the limit on blocks. */
   #isTrialNext = false
 
-  constructor(isSelective: boolean, limits: EndpointLimits, timeoutMs: number) {
+  constructor(isSelective: boolean, limits: RangeLimits, timeoutMs: number) {
     this.#limits = limits
     this.#targetMs = timeoutMs * TARGET_OF_TIMEOUT
     this.#blocks = isSelective ? FIRST : FIRST_OF_ALL
@@ -140,14 +129,14 @@ export class LogRange {
   }
 }
 
+/** The size that a job of this client begins with. */
+export function firstRangeSize(client: Client, { isSelective }: CheckedFilter): RangeSize {
+  return new RangeSize(isSelective, rangeLimitsOf(client), timeoutOf(client))
+}
+
 /** Blocks of a range that has as many logs, or as large a reply, as one should have. */
 export function goodRange(logsPerBlock: number, bytesPerBlock: number): number {
   return Math.max(1, Math.min(TARGET_LOGS / logsPerBlock, TARGET_BYTES / bytesPerBlock))
-}
-
-/** Whether a reply may have been cut at this number of logs by any node. */
-export function isRound(logs: number): boolean {
-  return logs >= LEAST_CUT && logs % LEAST_CUT === 0
 }
 
 /**
@@ -159,77 +148,4 @@ function offRound(blocks: number, logsPerBlock: number): number {
   const nearest = Math.round(logs / LEAST_CUT) * LEAST_CUT
   if (nearest === 0 || Math.abs(logs - nearest) >= 1) return blocks
   return Math.max(1, Math.floor((nearest - 1) / logsPerBlock))
-}
-
-/** What the endpoints of a client take, learnt from their refusals. */
-export class EndpointLimits {
-  readonly #limits = new Map<string, EndpointLimit>()
-  /** Ranges that were answered near the limit on blocks since the last trial. */
-  #atLimit = 0
-  /** Number of these until the next trial. It doubles, since most limits are true. */
-  #untilTrial = FIRST_TRIAL
-  /** Whether a trial has not been answered or refused yet. */
-  #isTrying = false
-
-  /** Most blocks that every endpoint takes. */
-  get maxBlocks(): number {
-    let least = Number.POSITIVE_INFINITY
-    for (const { maxBlocks } of this.#limits.values()) least = Math.min(least, maxBlocks)
-    return least
-  }
-
-  /** Most results of this endpoint in a reply; infinite if it is not known to leave any out. */
-  maxResultsOf(endpoint: string | undefined): number {
-    return this.#of(endpoint).maxResults
-  }
-
-  /** Whether the endpoint may have left out others where it gave this many results. */
-  mayBeCut(endpoint: string | undefined, results: number): boolean {
-    return results >= this.maxResultsOf(endpoint) || isRound(results)
-  }
-
-  /** The endpoint has said that it takes at most this many blocks. */
-  takes(endpoint: string | undefined, maxBlocks: number): void {
-    this.#of(endpoint).maxBlocks = maxBlocks
-    this.#isTrying = false
-  }
-
-  /** It is time to try a larger range than the endpoints are known to take. */
-  get isTrialDue(): boolean {
-    return this.#atLimit >= this.#untilTrial
-  }
-
-  trialBegan(): void {
-    this.#atLimit = 0
-    this.#untilTrial = Math.min(this.#untilTrial * 2, MOST_TO_TRIAL)
-    this.#isTrying = true
-  }
-
-  /**
-   * The endpoint has answered a range of this many blocks. If it was a trial, an even larger one is
-   * due at once. Other ranges beyond the limit raise nothing: behind one URL, there may be nodes of
-   * which only some have the limit.
-   */
-  answered(endpoint: string | undefined, blocks: number): void {
-    const limit = this.#of(endpoint)
-    if (this.#isTrying && blocks > limit.maxBlocks) {
-      limit.maxBlocks = blocks
-      this.#isTrying = false
-      this.#atLimit = this.#untilTrial
-    } else if (blocks * 2 > this.maxBlocks) this.#atLimit++
-  }
-
-  /** The endpoint has left out what exceeded this many results. */
-  leavesOutAfter(endpoint: string | undefined, maxResults: number): void {
-    this.#of(endpoint).maxResults = maxResults
-  }
-
-  #of(endpoint = ''): EndpointLimit {
-    let limit = this.#limits.get(endpoint)
-    if (limit === undefined) {
-      limit = { maxBlocks: Number.POSITIVE_INFINITY, maxResults: Number.POSITIVE_INFINITY }
-      this.#limits.set(endpoint, limit)
-    }
-    return limit
-  }
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { EndpointLimits, LogRange } from '../../src/bulk/log-range.ts'
+import { RangeLimits } from '../../src/bulk/range-limits.ts'
+import { RangeSize } from '../../src/bulk/range-size.ts'
 
 const TIMEOUT_MS = 30_000
 
 function start({ isSelective = true, timeoutMs = TIMEOUT_MS } = {}) {
-  const limits = new EndpointLimits()
-  const range = new LogRange(isSelective, limits, timeoutMs)
+  const limits = new RangeLimits()
+  const range = new RangeSize(isSelective, limits, timeoutMs)
   /** Replies to ranges of the current size, and the sizes after each. */
   const answer = (times: number, reply: { bytes?: number; logs?: number; tookMs?: (blocks: number) => number }) =>
     Array.from({ length: times }, () => {
@@ -131,7 +132,7 @@ describe('the time of a reply', () => {
 
 describe('what an endpoint takes', () => {
   it('is kept for each', () => {
-    const limits = new EndpointLimits()
+    const limits = new RangeLimits()
     limits.leavesOutAfter('a', 10_000)
     expect([limits.maxResultsOf('a'), limits.maxResultsOf('b'), limits.maxBlocks]).toEqual([10_000, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
   })
