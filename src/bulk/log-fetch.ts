@@ -6,6 +6,7 @@ import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range
 import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
+  type AskOptions,
   isUnusable,
   LogAsker,
   type LogPiece,
@@ -50,30 +51,20 @@ export interface ReadLogs<T> extends LogSpan {
   readonly endpoints: ReadonlySet<string>
 }
 
-/** How the logs of a span are asked for. */
-interface FetchOptions {
-  readonly signal: AbortSignal
-  readonly urgent: boolean
-  /** Endpoints to ask only if there is no other. */
-  readonly avoid: readonly string[]
-  /** The endpoint to ask, and no other. Default: any. */
-  readonly only?: string
-  /** Attempts until a range fails. Default: as many as are good for its size, then the client's. */
-  readonly attempts?: number
-}
+/**
+ * How the logs of a span are asked for. Default of `attempts`: as many as are good for the size of
+ * a range, then the client's.
+ */
+type FetchOptions = Pick<AskOptions, 'signal' | 'urgent' | 'avoid' | 'only' | 'attempts'>
 
-/** The same for one group of addresses. */
-interface AskOptions extends FetchOptions {
+/** The same for one range of one group of addresses. */
+interface RangeOptions extends AskOptions {
   /** Gets the endpoints that answer. */
   readonly endpoints: Set<string>
   /** It has failed for a reason other than its size, and is repeated until its deadline. */
   readonly isPatient?: boolean
   /** How many splits because of failures it lies within. */
   readonly failures?: number
-  /** Replies that could not be used so far. */
-  readonly unusable?: number
-  /** Replies are decoded when they arrive. */
-  readonly isRead?: boolean
 }
 
 /**
@@ -89,7 +80,19 @@ const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
 
-/** Fetches logs, in ranges that the endpoint accepts. */
+/**
+ * Fetches logs, in ranges that the endpoints accept. What becomes of one `eth_getLogs`:
+ *
+ *     answered                    its bytes are kept until its logs are wanted (log-reply.ts)
+ *     answered, but perhaps cut   both halves are asked for, and joined with what came
+ *     refused as too large        its first part is asked for; the caller asks for the rest
+ *     failed twice, perhaps as    the same with half of it, at most four times, each within
+ *     too large                   the one before
+ *     failed otherwise            it is asked for again, until its deadline
+ *     one block, and too large    its logs are taken from its receipts
+ *
+ * `RangeSize` and `RangeLimits` learn from each of these, so that the next ranges fit.
+ */
 export class LogFetcher<T> {
   readonly #client: Client
   readonly #filter: CheckedFilter
@@ -124,7 +127,7 @@ export class LogFetcher<T> {
   async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
     this.#size.requested(span.to - span.from + 1)
-    const parts = await Promise.all(this.#filter.groups.map((group) => this.#askAll({ group, span }, { ...options, endpoints })))
+    const parts = await Promise.all(this.#filter.groups.map((group) => this.#askRange({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
     const answered = { from: span.from, to }
@@ -162,7 +165,7 @@ export class LogFetcher<T> {
     const lists: T[][] = []
     for (const part of parts) {
       const items = await this.#readAll(part, options)
-      lists.push(part.to === to ? items : this.#until(to, items))
+      lists.push(part.to === to ? items : this.#upTo(to, items))
     }
     return { from, to, items: lists.length === 1 ? (lists[0] as T[]) : sorted(lists.flat(), this.#reader.logOf), received, endpoints }
   }
@@ -195,14 +198,14 @@ export class LogFetcher<T> {
     }
   }
 
-  async #readAll({ replies }: Part<T>, options: AskOptions): Promise<T[]> {
+  async #readAll({ replies }: Part<T>, options: RangeOptions): Promise<T[]> {
     const lists: T[][] = []
     for (const reply of replies) for await (const { items } of this.#pieces(reply, options)) lists.push(items)
     return lists.length === 1 ? (lists[0] as T[]) : lists.flat()
   }
 
   /** The logs of one reply. From where it turns out to be unusable, they are asked for again. */
-  async *#pieces(reply: LogReply<T>, options: AskOptions): AsyncGenerator<LogPiece<T>, void, undefined> {
+  async *#pieces(reply: LogReply<T>, options: RangeOptions): AsyncGenerator<LogPiece<T>, void, undefined> {
     const { group, span, attempt, tally } = reply
     let { from } = span
     try {
@@ -220,10 +223,10 @@ export class LogFetcher<T> {
     yield { ...rest.span, items: await this.#readWhole(rest, { ...options, avoid, unusable: attempt, isRead: true }) }
   }
 
-  async #readWhole({ group, span }: LogQuestion, options: AskOptions): Promise<T[]> {
+  async #readWhole({ group, span }: LogQuestion, options: RangeOptions): Promise<T[]> {
     const lists: T[][] = []
     for (let { from } = span; from <= span.to; ) {
-      const part = await this.#askAll({ group, span: { from, to: span.to } }, options)
+      const part = await this.#askRange({ group, span: { from, to: span.to } }, options)
       lists.push(await this.#readAll(part, options))
       from = part.to + 1
     }
@@ -231,41 +234,43 @@ export class LogFetcher<T> {
   }
 
   /** The logs of a part up to this block. */
-  #until(to: number, items: T[]): T[] {
+  #upTo(to: number, items: T[]): T[] {
     return items.filter((item) => Number(this.#reader.logOf(item).blockNumber) <= to)
   }
 
-  async #askAll(question: LogQuestion, options: AskOptions): Promise<Part<T>> {
+  /** The logs of a range, or of its first blocks if the whole was refused. */
+  async #askRange(question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
     const { span } = question
-    const { failures = 0 } = options
+    const { attempts, failures = 0, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
-    const mayBeSplit = blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !options.urgent && options.isPatient !== true
+    // What fails twice may fail for its size: then a smaller range is what helps.
+    const isBrief = attempts === undefined && blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !urgent && !isPatient
     let reply: LogReply<T>
     try {
-      reply = await this.#asker.ask(question, mayBeSplit && options.attempts === undefined ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
+      reply = await this.#asker.ask(question, isBrief ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, span, failures) : undefined
-      if (split !== undefined) return this.#askFirst(question, split.part, { ...options, failures: split.failures })
+      if (split !== undefined) return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (mayBeSplit && options.attempts === undefined && isPassing(error)) return this.#askAll(question, { ...options, isPatient: true })
+      if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true })
       throw error
     }
     const { items, count, received, tally } = reply
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
-    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askParted(reply, items, options)
+    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(reply, items, options)
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [reply] }
   }
 
   /** The logs of a span whose reply may have been cut at a maximum number of logs. */
-  async #askParted(reply: LogReply<T>, items: T[], options: AskOptions): Promise<Part<T>> {
+  async #askAgainInHalves(reply: LogReply<T>, items: T[], options: RangeOptions): Promise<Part<T>> {
     const { span, tally } = reply
     const blocks = span.to - span.from + 1
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
     const whole = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
-    const given = whole.to === span.to ? items : this.#until(whole.to, items)
+    const given = whole.to === span.to ? items : this.#upTo(whole.to, items)
     const found = sumOf(whole.replies, 'count')
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
@@ -282,13 +287,13 @@ export class LogFetcher<T> {
    * The first part of a range alone, since it may have to be split again. It shows how large the
    * others may be, which are left to the caller.
    */
-  #askFirst({ group, span: { from, to } }: LogQuestion, size: number, options: AskOptions): Promise<Part<T>> {
+  #askFirstPart({ group, span: { from, to } }: LogQuestion, size: number, options: RangeOptions): Promise<Part<T>> {
     this.splits++
-    return this.#askAll({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#size.blocks) - 1) } }, options)
+    return this.#askRange({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#size.blocks) - 1) } }, options)
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
-  async #askHalves({ group, span }: LogQuestion, items: readonly T[], options: AskOptions): Promise<Part<T>> {
+  async #askHalves({ group, span }: LogQuestion, items: readonly T[], options: RangeOptions): Promise<Part<T>> {
     this.splits++
     const { from, to } = span
     const middle = this.#middleOf(span, items)
@@ -296,7 +301,7 @@ export class LogFetcher<T> {
       { from, to: middle },
       { from: middle + 1, to },
     ]
-    const [first, second] = (await Promise.all(halves.map((half) => this.#askAll({ group, span: half }, options)))) as [Part<T>, Part<T>]
+    const [first, second] = (await Promise.all(halves.map((half) => this.#askRange({ group, span: half }, options)))) as [Part<T>, Part<T>]
     return first.to < middle ? first : { to: second.to, replies: [...first.replies, ...second.replies] }
   }
 
@@ -314,7 +319,7 @@ export class LogFetcher<T> {
   }
 
   /** The logs of a block that do not fit into one reply. */
-  async #askBlock(question: LogQuestion, { signal }: AskOptions, refusal: unknown, given: number): Promise<Part<T>> {
+  async #askBlock(question: LogQuestion, { signal }: RangeOptions, refusal: unknown, given: number): Promise<Part<T>> {
     const number = question.span.from
     try {
       const items = await this.#fetchBlock(number, signal, refusal !== undefined)
