@@ -10,7 +10,7 @@ import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
 import { learnHistory } from './learn-history.ts'
 import { type LinkedRootedReceipt, shown } from './link.ts'
-import { LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
+import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
@@ -18,6 +18,7 @@ import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
 import { rangeLimitsOf } from './range-limits.ts'
 import { firstRangeSize } from './range-size.ts'
 import type { Progress } from './range-stream.ts'
+import type { Bounds } from './read-ahead.ts'
 
 /** Reads logs from results of `eth_getLogs` and from receipts. */
 export interface PageReader<T> extends LogReader<T> {
@@ -70,7 +71,16 @@ const LEAST_LATE_MS = 10_000
 /** As of module loading, since test frameworks replace it with a fake clock that stands still. */
 const { setImmediate } = globalThis
 
-/** The logs of a range in pages, proven as far as asked. */
+/**
+ * The logs of a range in pages, proven as far as asked:
+ * 1. The end of the range is resolved, and the hash of its last block is noted. Where the range is
+ *    long, its first logs are requested meanwhile.
+ * 2. The audit is estimated.
+ * 3. With the first reply, which shows what the node accepts and how large its replies are, others
+ *    are requested ahead of the consumer, and put in order.
+ * 4. Each reply is decoded in pages, each page is audited and delivered.
+ * 5. Before the last page, the last block must still have its hash.
+ */
 export class LogStream<T> {
   readonly #client: Client
   readonly #options: LogStreamOptions
@@ -94,6 +104,7 @@ export class LogStream<T> {
     const { stop, release } = stopWith(signal)
     try {
       signal?.throwIfAborted()
+      const stoppable = client.with({ signal: stop.signal })
       const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
       const size = firstRangeSize(client, filter)
       const fetcher = new LogFetcher(
@@ -114,56 +125,34 @@ export class LogStream<T> {
         return ask(cutAfter(each, size.blocks)[0], stop.signal, false)
       }
       const given = firstSpan(this.#options.range, size.blocks)
-      const early = given && askFirst(given)
-      early?.catch(() => {})
-      const target = await this.#target(client.with({ signal: stop.signal }))
+      const earlyFirst = given && askFirst(given)
+      earlyFirst?.catch(() => {})
+      const target = await this.#target(stoppable)
       const { span, tail } = target
       const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
-      const auditor = new Auditor({
-        client,
-        level,
-        span,
-        filter,
-        logOf: this.#reader.logOf,
-        readReceipts: this.#reader.receipts,
-        blocks,
-        blockHash: this.#options.blockHash,
-        stop: stop.signal,
-        again: (page, given) => fetcher.again(page, given),
-      })
+      const auditor = this.#auditorOf(fetcher, blocks, span, level, stop.signal)
       this.#auditor = auditor
       await auditor.start()
       this.#options.onAudit?.(auditor.report)
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
-      const first = await (early ?? askFirst(span))
-      const assumedBytes = Math.max(LEAST_ASSUMED_BYTES, (first.received / (first.to - first.from + 1)) * size.blocks)
-      const bounds = {
-        maxBytes,
-        maxItems: MOST_AHEAD,
-        maxInFlight: MOST_IN_FLIGHT,
-        maxSmallInFlight: MOST_SMALL_IN_FLIGHT,
-        assumedBytes,
-        maxWaitMs: MAX_WAIT_MS,
-        decay: DECAY,
-        leastLateMs: LEAST_LATE_MS,
-      }
+      const first = await (earlyFirst ?? askFirst(span))
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
       const cut = (each: PartedSpan) => cutAfter(each, size.blocks)
-      for await (const fetched of joined(first, ordered(others, ask, bounds, stop.signal, clockOf(client), cut))) {
+      for await (const fetched of joined(first, ordered(others, ask, boundsAfter(first, size.blocks, maxBytes), stop.signal, clockOf(client), cut))) {
         // A second endpoint is asked for the same ranges.
         const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
         // All logs have arrived: the last block is asked for while the last pages are decoded. Not
         // where an audit has yet to ask for headers or receipts: it comes after these, too.
-        const last =
-          level === 'none' && fetched.to === span.to ? { calls: fetcher.calls, hash: this.#lastHash(client.with({ signal: stop.signal }), span) } : undefined
-        last?.hash?.catch(() => {})
+        const early = level === 'none' && fetched.to === span.to ? this.#lastHash(stoppable, span) : undefined
+        early?.catch(() => {})
+        const { calls } = fetcher
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
           if (page.to === span.to) {
-            // Anew, if some had to be requested again since.
-            const hash = last?.calls === fetcher.calls ? last.hash : this.#lastHash(client.with({ signal: stop.signal }), span)
+            // Anew, if logs had to be requested again since.
+            const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(stoppable, span)
             await this.#checkTail(hash, items, span, tail)
           }
           counts.done += page.to - page.from + 1
@@ -183,6 +172,21 @@ export class LogStream<T> {
       release()
       stop.abort()
     }
+  }
+
+  #auditorOf(fetcher: LogFetcher<T>, blocks: BlockLogsFetcher<T>, span: LogSpan, level: AuditLevel, stop: AbortSignal): Auditor<T> {
+    return new Auditor({
+      client: this.#client,
+      level,
+      span,
+      filter: this.#options.filter,
+      logOf: this.#reader.logOf,
+      readReceipts: this.#reader.receipts,
+      blocks,
+      blockHash: this.#options.blockHash,
+      stop,
+      again: (page, signal) => fetcher.again(page, signal),
+    })
   }
 
   /** All logs of a block, as its receipts have them. */
@@ -288,6 +292,20 @@ function cutAfter(span: PartedSpan, blocks: number): [LogSpan, PartedSpan | unde
   const { from, to, most = blocks } = span
   const end = Math.min(to, from + Math.min(blocks, most) - 1)
   return [{ from, to: end }, end < to ? { ...span, from: end + 1 } : undefined]
+}
+
+/** How far ahead to request ranges of this many blocks, by the first reply. */
+function boundsAfter({ from, to, received }: FetchedLogs<unknown>, blocks: number, maxBytes: number): Bounds {
+  return {
+    maxBytes,
+    maxItems: MOST_AHEAD,
+    maxInFlight: MOST_IN_FLIGHT,
+    maxSmallInFlight: MOST_SMALL_IN_FLIGHT,
+    assumedBytes: Math.max(LEAST_ASSUMED_BYTES, (received / (to - from + 1)) * blocks),
+    maxWaitMs: MAX_WAIT_MS,
+    decay: DECAY,
+    leastLateMs: LEAST_LATE_MS,
+  }
 }
 
 async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
