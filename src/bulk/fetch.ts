@@ -60,11 +60,11 @@ const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
 /** Where it is lacking, receipts come one by one. */
 const RECEIPTS = 'eth_getBlockReceipts'
 /** A call that fails after this share of the time up to its deadline has waited for most of it. */
-const LONG = 3 / 4
+const MOST_OF_DEADLINE = 3 / 4
 /** Attempts that say enough about an endpoint: the default of a client's calls. */
-const ENOUGH = 4
+const ENOUGH_ATTEMPTS = 4
 /** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
-const MOST_AGAIN = 3
+const MOST_REPEATS = 3
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
@@ -82,7 +82,7 @@ export class Fetcher {
   readonly #bulk: Client
   /** Made when they are needed, which is seldom. */
   #urgentOnly: Client | undefined
-  #againOnly: Client | undefined
+  #byHashOnly: Client | undefined
   readonly #full: boolean
   readonly #withReceipts: boolean
   readonly #traces: TraceForm | undefined
@@ -120,12 +120,15 @@ export class Fetcher {
     return this.#urgentOnly
   }
 
-  get #again(): Client {
-    this.#againOnly ??= this.#client.with({ priority: 'interactive', attempts: ATTEMPTS_BY_HASH })
-    return this.#againOnly
+  get #byHash(): Client {
+    this.#byHashOnly ??= this.#client.with({ priority: 'interactive', attempts: ATTEMPTS_BY_HASH })
+    return this.#byHashOnly
   }
 
-  /** `avoid` names endpoints to be used only if there is no other. */
+  /**
+   * A block, at bulk speed; `urgent` for one that the consumer waits for, which goes first and is
+   * not given up. `avoid` names endpoints to be used only if there is no other.
+   */
   fetch(number: bigint, signal: AbortSignal | undefined, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
     return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })
   }
@@ -158,7 +161,8 @@ export class Fetcher {
   async tracesAgain(form: TraceForm, block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ traces: Reply; origin: Tally }> {
     const { method, params } = tracesCallByHash(form, block)
     const origin = new Tally()
-    return { traces: await this.#ask(method, params, { client: this.#again, signal, avoid }, origin, false), origin }
+    // Nobody releases it.
+    return { traces: await this.#ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
   }
 
   #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
@@ -166,7 +170,7 @@ export class Fetcher {
     const origin = new Tally()
     const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
-    return this.#prices.length === 0 ? this.#addReceipts(number, tag, asked, options, origin) : this.#addByPrice(number, tag, asked, options, origin)
+    return this.#prices.length === 0 ? this.#fetchTogether(number, tag, asked, options, origin) : this.#fetchByPrice(number, tag, asked, options, origin)
   }
 
   /**
@@ -178,7 +182,7 @@ export class Fetcher {
     signal: AbortSignal | undefined,
     avoid: readonly string[],
   ): Promise<{ receipts: Reply; origin: Tally } | undefined> {
-    const options: AskOptions = { client: this.#again, signal, avoid }
+    const options: AskOptions = { client: this.#byHash, signal, avoid }
     const origin = new Tally()
     try {
       const receipts = await this.#blockReceipts(hash as string, options, origin).catch((error) => {
@@ -194,17 +198,17 @@ export class Fetcher {
   }
 
   /** Receipts that are requested together with their block. */
-  async #addReceipts(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
+  async #fetchTogether(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
     const receiptsOrigin = new Tally()
     const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
-    if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
+    if (receipts !== undefined) return withReceipts(number, block, receipts, { block: origin, receipts: receiptsOrigin })
     const bytes = bytesOf(block)
     const single = await this.#singleReceipts(transactionsOf(bytes), { ...options, mayBeNull: true })
-    return both(number, movedReply(block, bytes), single, { block: origin })
+    return withReceipts(number, movedReply(block, bytes), single, { block: origin })
   }
 
   /** Receipts that are requested after their block, by what costs less for its transactions. */
-  async #addByPrice(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
+  async #fetchByPrice(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
     const taken = await asked
     const bytes = bytesOf(taken)
     const block = movedReply(taken, bytes)
@@ -217,9 +221,9 @@ export class Fetcher {
         { ...options, avoid: [...dear.map(({ endpoint }) => endpoint), ...(options.avoid ?? NONE)] },
         receiptsOrigin,
       )
-      if (receipts !== undefined) return both(number, block, receipts, { block: origin, receipts: receiptsOrigin })
+      if (receipts !== undefined) return withReceipts(number, block, receipts, { block: origin, receipts: receiptsOrigin })
     }
-    return both(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
+    return withReceipts(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
   }
 
   /** Undefined if no endpoint supports the method, or if they are too large for one reply. */
@@ -254,11 +258,16 @@ export class Fetcher {
   }
 
   /**
-   * A deadline that passes in line, in the first POST, or while the call is throttled, only shows
-   * that the node is slow. While other calls are being answered, this one is sent again. So is one
-   * for which waiting in line has left time for a few attempts, but not for ever: those failed.
+   * Makes a call, and repeats it where its failure shows only that the node is slow, while others
+   * are answered:
+   * - A deadline that passes in line, in the first POST, or while the call is throttled says
+   *   nothing against the call.
+   * - Where waiting in line has left time for a few attempts only, and those failed, it is sent
+   *   again `repeats` times.
+   *
+   * `isUnread` where the reply's bytes go to a reader as they came, and are released after that.
    */
-  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true, again = MOST_AGAIN): Promise<Reply> {
+  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true, repeats = MOST_REPEATS): Promise<Reply> {
     const bodies = isUnread ? this.#bodies : undefined
     const { client, signal, avoid, mayBeNull = false, atOnce } = options
     const request = {
@@ -277,21 +286,22 @@ export class Fetcher {
     const began = this.#clock.now()
     // Without a signal, it is the client's.
     return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
-      if (!isFailure(error) || this.#answered === answered) throw error
-      if (isOfWaiting(error)) return this.#ask(method, params, options, origin, isUnread, again)
-      const hasWaited = this.#clock.now() - began >= LONG * this.#deadlineMs && error.attempts < ENOUGH
-      if (hasWaited && mayRepeat(error) === true && again > 0) return this.#ask(method, params, options, origin, isUnread, again - 1)
-      throw error
+      const areOthersAnswered = this.#answered > answered
+      if (!isFailure(error) || !areOthersAnswered) throw error
+      if (hasOnlyWaited(error)) return this.#ask(method, params, options, origin, isUnread, repeats)
+      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < ENOUGH_ATTEMPTS
+      if (!hasWaited || mayRepeat(error) !== true || repeats === 0) throw error
+      return this.#ask(method, params, options, origin, isUnread, repeats - 1)
     })
   }
 }
 
-function both(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
+function withReceipts(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
   return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
 }
 
-/** The call failed because it waited. */
-function isOfWaiting(error: HexlineError): boolean {
+/** The call failed because it waited: in line, for the reply to its first POST, or throttled. */
+function hasOnlyWaited(error: HexlineError): boolean {
   return (error instanceof TimeoutError && error.attempts <= 1) || isThrottled(error)
 }
 
