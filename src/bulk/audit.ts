@@ -73,7 +73,7 @@ export class Auditor<T> {
   readonly #verdicts: Verdicts<T>
   #estimate: AuditEstimate = { headers: 0, receipts: 0, isAskedTwice: false }
   /** The blocks of the range, in order. */
-  #stream: AsyncGenerator<Proof<T>, void, undefined> | undefined
+  #stream: AsyncGenerator<AuditedBlock<T>, void, undefined> | undefined
 
   constructor(options: AuditorOptions<T>) {
     this.#options = options
@@ -157,7 +157,7 @@ export class Auditor<T> {
     const found = new Map<number, T[]>()
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (let number = page.from; number <= page.to; number++) {
-      const { value } = (await this.#stream.next()) as IteratorYieldResult<Proof<T>>
+      const { value } = (await this.#stream.next()) as IteratorYieldResult<AuditedBlock<T>>
       const given = byBlock.get(number) ?? []
       if (this.#options.blockHash !== undefined && value.header.hash !== this.#options.blockHash) {
         this.#verdicts.leave(REPLACED)
@@ -278,7 +278,7 @@ export class Auditor<T> {
   }
 
   /** The headers of the range, linked to each other, with the logs of their receipts. */
-  #blocks(): AsyncGenerator<Proof<T>, void, undefined> {
+  #blocks(): AsyncGenerator<AuditedBlock<T>, void, undefined> {
     const { client, level, span, stop, readReceipts } = this.#options
     const readHeader = headerReader()
     const withReceipts = level === 'receipts'
@@ -295,14 +295,14 @@ export class Auditor<T> {
       {
         block: (bytes) => ({ linked: readHeader(bytes) }),
         receipts: readReceipts,
-        item: ({ linked: header }, receipts): Proof<T> => ({ header, receipts }),
+        item: ({ linked: header }, receipts): AuditedBlock<T> => ({ header, receipts }),
       },
     )
   }
 }
 
 /** A header, with the logs of its receipts if they were fetched. */
-interface Proof<T> {
+interface AuditedBlock<T> {
   readonly header: Header
   readonly receipts: ReturnType<ReadReceipts<T>> | undefined
 }
