@@ -121,8 +121,10 @@ async function newest(client: Client, { confirmations, onProgress }: FollowJob, 
 }
 
 /**
- * Looks at the head, decides what to do next (`nextStep`), does it, and waits for the bell. A
- * failure ends a round and never the stream, unless waiting cannot cure it.
+ * Goes round: looks at the head, decides what to do next (`nextStep`), does it, and waits for the
+ * bell. Where the bell announces the very block that comes next, that is requested while it rings,
+ * and the next round is only to deliver it. A failure ends a round and never the stream, unless
+ * waiting cannot cure it.
  */
 class Follower<I, L, T> {
   readonly #client: Client
@@ -138,7 +140,7 @@ class Follower<I, L, T> {
   #head: number | undefined
   #blocks = 0
   #rollbacks = 0
-  #hasWaited = false
+  #hasToldOfWaiting = false
   /** An item is being made: an error comes from its maker, and the block counts as delivered. */
   #isMaking = false
   /** Failures since the last progress that contradict what is known. */
@@ -146,6 +148,10 @@ class Follower<I, L, T> {
   /** Looks in a row that found the head far below the start. */
   #looksFarBelow = 0
 
+  /**
+   * The rounds, one after the other. Static, since a follower is made of what the first calls show,
+   * and a generator around its own would delay each block.
+   */
   static async *items<I, L, T>(
     client: Client,
     job: FollowJob,
@@ -161,15 +167,15 @@ class Follower<I, L, T> {
       const chain = new HeldChain(await startOf(asked, job, identity, bell))
       const follower = new Follower(asked, job, reader, itemOf, identity, chain, bell)
       let announced: Announced<I, L> | undefined
-      // What belongs together comes from one endpoint, as long as that answers.
+      // The calls of a round belong together: they go to one endpoint, as long as that answers.
       let pinned = follower.#pinned()
       for (;;) {
-        let goesOn = false
+        let hasMore = false
         try {
           const block = announced && (await announced.block)
           if (announced !== undefined) follower.#timeout.took(follower.#now() - announced.askedAt)
-          if (block === undefined) goesOn = yield* follower.#round(pinned)
-          else if (!chain.fits(block.parentHash)) goesOn = yield* follower.#rollBack(pinned, 'fetch')
+          if (block === undefined) hasMore = yield* follower.#round(pinned)
+          else if (!chain.fits(block.parentHash)) hasMore = yield* follower.#rollBack(pinned, 'fetch')
           else {
             follower.#pace.found(1, follower.#now())
             yield follower.#delivered(block)
@@ -178,10 +184,9 @@ class Follower<I, L, T> {
         } catch (error) {
           follower.#failed(error)
         }
-        // Made before the bell rings: no block waits for it.
-        const next = follower.#pinned()
-        pinned = next
-        announced = goesOn ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(next, told))
+        // For the next round, before the bell rings: no block waits for it.
+        pinned = follower.#pinned()
+        announced = hasMore ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(pinned, told))
       }
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
@@ -247,7 +252,7 @@ class Follower<I, L, T> {
     if (step.type === 'wait') {
       this.#pace.missed()
       this.#contradictions = 0
-      this.#waitsForFirst()
+      this.#tellOfWaiting()
       return false
     }
     if (step.type !== 'compare') {
@@ -274,9 +279,9 @@ class Follower<I, L, T> {
   }
 
   /** The first block is not there yet: told once, since nothing else may be told for long. */
-  #waitsForFirst(): void {
-    if (this.#hasWaited || this.#blocks > 0 || this.#chain.tip !== undefined) return
-    this.#hasWaited = true
+  #tellOfWaiting(): void {
+    if (this.#hasToldOfWaiting || this.#blocks > 0 || this.#chain.tip !== undefined) return
+    this.#hasToldOfWaiting = true
     this.#tell()
   }
 

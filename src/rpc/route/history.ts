@@ -137,8 +137,8 @@ export class History {
   }
 
   /**
-   * Counts a miss. True if the block has been missed often enough. Of a job's blocks only the oldest
-   * one is counted: the job ends with it.
+   * Counts a miss. True if the block has been missed often enough. Of a job's blocks only the
+   * oldest one is counted: the job ends with it.
    */
   #countMiss(resource: Resource, block: number, askedAt: number, now: number): boolean {
     const known = this.#misses.get(resource)
