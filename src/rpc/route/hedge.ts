@@ -1,6 +1,7 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply, Send } from '../call.ts'
 import { CallFailure, failureFrom } from '../call-failure.ts'
+import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { setBounded } from '../set-bounded.ts'
 
 export interface HedgeOptions {
@@ -138,8 +139,12 @@ class Race implements Wait {
   }
 }
 
-/** Every node would answer so. After another failure, the other copy may still succeed. */
+/**
+ * Every node would answer so. After another failure, or where one of the two has been taken back
+ * from its endpoint, the other may still succeed.
+ */
 function isFinal(failure: unknown): boolean {
+  if (failure === MOVED || failure === GIVEN_UP) return false
   return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
 }
 

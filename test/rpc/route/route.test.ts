@@ -919,6 +919,24 @@ describe('hedging', () => {
     expect(await errorOf(read(client, 'stuck'))).toMatchObject({ name: 'RpcError', code: 3 })
   })
 
+  test('waits for the first when its copy went to an endpoint that is given up', async () => {
+    let ms = 15
+    const a = await serve(async (...args) => {
+      await sleep(ms)
+      return honest(...args)
+    })
+    const mute = await serve(silent)
+    const client = clientOf([a.url, mute.url], hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    ms = 3_000
+    const posts = a.requests.length
+    const started = clock.now()
+    await read(client, 'slow')
+    expect(clock.now() - started).toBeLessThan(3_100)
+    expect(a.requests.slice(posts).flatMap(({ entries }) => entries.filter(({ params }) => params[0] === 'slow'))).toHaveLength(1)
+    expect(calls(mute)).toContain('eth_getBalance')
+  })
+
   test('ends with its client and its deadline, and leaves nothing', async () => {
     const server = await serve(stuck)
     const client = clientOf(server.url, hedged)
