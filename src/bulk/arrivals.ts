@@ -54,6 +54,11 @@ interface Read<B, R> {
   readonly fault: IntegrityError | undefined
 }
 
+/** The bytes of the block, or of its receipts, are invalid JSON: where they came from. */
+interface Unreadable {
+  readonly unreadable: Tally | undefined
+}
+
 /** A block with its receipts, and the replies that they were read from. */
 export interface Arrived<B, R> extends Read<B, R> {
   readonly fetched: Fetched
@@ -79,16 +84,19 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /**
-   * Reads a block: again if its bytes are invalid JSON, with receipts that are requested by its
-   * hash if those that came are not its own. Throws `IntegrityError` if it does not follow `link`.
-   * Without a link, all that is wrong is left to verification.
+   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON;
+   * with receipts that are requested by its hash if those that came are not its own. Throws
+   * `IntegrityError` if it does not follow `link`. Without a link, all that is wrong is left to
+   * verification.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
     let fetched = first
     let read = this.#read(fetched, link)
-    for (let attempt = 1; read === undefined; attempt++) {
+    const avoid: string[] = []
+    for (let attempt = 1; 'unreadable' in read; attempt++) {
       if (attempt === ATTEMPTS) throw noJson(fetched)
-      fetched = await this.#fetcher.fetch(first.number, signal, true)
+      if (read.unreadable?.endpoint !== undefined) avoid.push(read.unreadable.endpoint)
+      fetched = await this.#fetcher.fetch(first.number, signal, true, avoid)
       read = this.#read(fetched, link)
     }
     // Not awaited where there are none: a block at the head is waited for.
@@ -155,11 +163,10 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     }
   }
 
-  /** Undefined if the bytes are invalid JSON. */
-  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | undefined {
+  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unreadable {
     return this.withOrigin(fetched, () => {
       const read = readBlock(fetched, this.#reader)
-      if (read === undefined) return undefined
+      if ('unreadable' in read) return read
       const { block, receipts } = read
       link?.follow(fetched.number, block.linked)
       const fault = receipts && receiptsFault(block.linked, receipts.linked)
@@ -174,17 +181,22 @@ export function releaseArrived({ fetched, receiptsByHash: byHash }: Arrived<unkn
   if (byHash !== undefined) releaseReply(byHash)
 }
 
-/** Undefined if the bytes are invalid JSON. */
-function readBlock<B, R>({ number, block, receipts }: Fetched, reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R }) {
+function readBlock<B, R>(
+  { number, block, receipts, origins }: Fetched,
+  reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
+): Omit<Read<B, R>, 'fault'> | Unreadable {
   const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
+  let origin: Tally | undefined = origins.block
   try {
+    const read = inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block))
+    origin = origins.receipts
     return {
       json,
-      block: inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block)),
+      block: read,
       receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
     }
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined
+    if (error instanceof SyntaxError) return { unreadable: origin }
     throw error
   }
 }

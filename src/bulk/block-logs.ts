@@ -4,6 +4,7 @@ import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { releaseReply } from '../rpc/call.ts'
+import type { Tally } from '../rpc/tally.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
 import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
@@ -53,10 +54,13 @@ export class BlockLogsFetcher<T> {
    * requested by its hash. `avoid` names endpoints to be used only if there is no other.
    */
   async fetch(number: number, signal: AbortSignal, avoid: readonly string[] = []): Promise<BlockLogs<T>> {
+    const avoided = [...avoid]
     for (let attempt = 1; ; attempt++) {
-      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoid)
+      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoided)
+      let origin: Tally | undefined = fetched.origins.block
       try {
         const header = this.#readHeader(bytesOf(fetched.block))
+        origin = fetched.origins.receipts
         const receipts = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
         new Link().follow(BigInt(number), header)
         const fault = receiptsFault(header, receipts.linked)
@@ -67,6 +71,7 @@ export class BlockLogsFetcher<T> {
         if (!(error instanceof SyntaxError)) throw error
         if (attempt === ATTEMPTS)
           throw new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: fetched.origins.block.endpoint })
+        if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)
       }
     }
   }

@@ -46,6 +46,19 @@ it('receipts of another block are requested by the hash of this one', async () =
   expect(calls()).toEqual([...asked, `eth_getBlockReceipts ${blockHash(3)}`])
 })
 
+it('a block that is invalid JSON is requested from another endpoint', async () => {
+  const chain: ChainOptions = { head: 5, transactions: () => 1 }
+  const broken = await serve(chainAnswer({ ...chain, body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }))
+  const good = await serve(chainAnswer(chain))
+  const client = clientOf([broken.url, good.url])
+  const fetcher = new Fetcher(client, { full: false, receipts: true })
+  const arrivals = new Arrivals(client, fetcher, reader)
+  const first = await fetcher.fetch(3n, undefined)
+  expect(first.origins.block.endpoint).toBe(new URL(broken.url).host)
+  const { fetched } = await arrivals.arrive(first, undefined, new Link())
+  expect(fetched.origins.block.endpoint).toBe(new URL(good.url).host)
+})
+
 describe('what is wrong', () => {
   const other: NonNullable<ChainOptions['answer']> = ({ method }, right) =>
     method === 'eth_getBlockByNumber' ? { result: { ...(right as object), parentHash: wrong } } : undefined
