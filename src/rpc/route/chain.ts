@@ -1,6 +1,7 @@
 import { type ErrorKind, IntegrityError, NetworkError, TimeoutError } from '../../errors.ts'
 import type { Call, Send } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
+import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import type { Protocol } from './protocol.ts'
 
 /** The chain that the endpoints of a client are on. */
@@ -61,6 +62,8 @@ export async function askChain(send: Send, call: Call, { askChain, chainOf }: Pr
  * leaves open whether the question was answered says nothing about the call: that has not run.
  */
 export function notSent(failure: unknown, { method }: Call, endpoint: string): unknown {
+  // The question was given up with its endpoint; the call was not even in a POST there.
+  if (failure === GIVEN_UP) return MOVED
   if (!(failure instanceof CallFailure) || !LEAVES_OPEN.includes(failure.error.kind)) return failure
   const { error } = failure
   const context = { method, endpoint, unsent: true, cause: error }

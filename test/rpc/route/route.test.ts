@@ -265,6 +265,13 @@ describe('an endpoint that has never answered', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/: no$/), attempts: 2 })
   })
 
+  test('does not count as an attempt of a call that writes, which waited for its chain', async () => {
+    const [a, b] = [await serve(silent), await serve(node({ answer: (entry) => (entry.method === 'evm_mine' ? failed(entry, -32000, 'no') : undefined) }))]
+    const client = clientOf([a.url, b.url])
+    expect(await errorOf(client.request({ method: 'evm_mine' }))).toMatchObject({ kind: 'execution', attempts: 1 })
+    expect([calls(a), calls(b)]).toEqual([[], ['evm_mine']])
+  })
+
   test.each([1, 4])('is called again, and waited for, if the other one fails (attempts: %i)', async (attempts) => {
     const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
     const held = gate(node())
