@@ -111,9 +111,9 @@ class Router {
           continue
         }
         if (!(failure instanceof CallFailure)) throw failure
-        pass.add(failure, endpoint, now)
+        pass.add(failure, endpoint, this.#now())
         if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
-        if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, now))
+        if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, this.#now()))
           throw this.#failureOf(pass.lacking, call, pass)
       }
     }
