@@ -257,6 +257,10 @@ describe('wrong usage ends with 2 and one clear line', () => {
     [['--last', '3', '--to', 'follow'], '--last: expected no --last with --to follow, received "3"'],
     [['--from', '0', '--to', '1', '--transactions', 'all'], "argument 'all' is invalid. Allowed choices are full, hashes."],
     [['--from', '0', '--to', '1', '--form', '2'], "unknown option '--form'"],
+    [
+      ['--from', '0', '--to', '1', '--transactions', 'hashes', '--verify', 'full'],
+      '--verify: expected --transactions full or --receipts with \'full\', received "full" without them',
+    ],
   ])('%j', async (args, message) => {
     const { url } = await chain({ head: 10 })
     const { code, stdout, stderr } = await hexline(['blocks', '--rpc', url, ...args])

@@ -61,7 +61,7 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
         : ''
     return `${messageOf(error.cause, scrub)}; ${cut}continue with --from ${next}`
   }
-  if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${error.expected}, received ${redactReceived(error.received)}`
+  if (error instanceof OptionError) return `${flagOf(error.option)}: expected ${inShell(error.expected)}, received ${redactReceived(error.received)}`
   if (error instanceof CodecError && error.kind === 'invalid')
     return `${error.path === '' ? '' : `${error.path}: `}expected ${inShell(error.expected)}, received ${redactReceived(error.received)}`
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
@@ -75,7 +75,10 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
 
 /** What was expected, as one types it in a shell. */
 function inShell(expected: string): string {
-  return expected.replace('(maxArrayLength)', '(--max-array)').replace('(a bigint, a safe integer or a hex string)', '(decimal or hex)')
+  return expected
+    .replace('(maxArrayLength)', '(--max-array)')
+    .replace('(a bigint, a safe integer or a hex string)', '(decimal or hex)')
+    .replace(/\b(\w+): (?:true|'(\w+)')/g, (_, option: string, value?: string) => [flagOf(option), ...(value === undefined ? [] : [value])].join(' '))
 }
 
 /** Blocks contradict each other: which of them is to be replaced is not known. */
@@ -91,6 +94,7 @@ const flags: Readonly<Record<string, string>> = {
   from: '--from',
   to: '--to',
   transactions: '--transactions',
+  receipts: '--receipts',
   address: '--address',
   topics: '--topic',
   audit: '--audit',
