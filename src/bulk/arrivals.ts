@@ -54,9 +54,10 @@ interface Read<B, R> {
   readonly fault: IntegrityError | undefined
 }
 
-/** The bytes of the block, or of its receipts, are invalid JSON: where they came from. */
+/** The bytes of the block, or of its receipts, are invalid JSON, or something else. */
 interface Unreadable {
-  readonly unreadable: Tally | undefined
+  readonly unreadable: SyntaxError | CodecError
+  readonly origin: Tally | undefined
 }
 
 /** A block with its receipts, and the replies that they were read from. */
@@ -68,7 +69,7 @@ export interface Arrived<B, R> extends Read<B, R> {
   proof?: Proof | undefined
 }
 
-/** Number of attempts for a block whose bytes are invalid JSON. */
+/** Number of attempts for a block that cannot be read. */
 const ATTEMPTS = 4
 
 /** Reads blocks as they arrive, with their receipts, and makes items of them. */
@@ -84,18 +85,19 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /**
-   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON;
-   * with receipts that are requested by its hash if those that came are not its own. Throws
-   * `IntegrityError` if it does not follow `link`. Without a link, all that is wrong is left to
-   * verification.
+   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON or
+   * no block; with receipts that are requested by its hash if those that came are not its own.
+   * Throws `IntegrityError` if it does not follow `link`. Without a link, all that is wrong is left
+   * to verification.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
     let fetched = first
     let read = this.#read(fetched, link)
     const avoid: string[] = []
     for (let attempt = 1; 'unreadable' in read; attempt++) {
-      if (attempt === ATTEMPTS) throw noJson(fetched)
-      if (read.unreadable?.endpoint !== undefined) avoid.push(read.unreadable.endpoint)
+      const { unreadable, origin } = read
+      if (attempt === ATTEMPTS) throw unreadable instanceof CodecError ? scrubError(unreadable, connectionsOf(this.#client), origin) : noJson(fetched)
+      if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
       fetched = await this.#fetcher.fetch(first.number, signal, true, avoid)
       read = this.#read(fetched, link)
     }
@@ -196,9 +198,14 @@ function readBlock<B, R>(
       receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
     }
   } catch (error) {
-    if (error instanceof SyntaxError) return { unreadable: origin }
+    if (isUnreadable(error)) return { unreadable: error, origin }
     throw error
   }
+}
+
+/** Another attempt, or another endpoint, may give what can be read. */
+export function isUnreadable(error: unknown): error is SyntaxError | CodecError {
+  return error instanceof SyntaxError || (error instanceof CodecError && error.kind === 'malformed')
 }
 
 /** Undefined if the bytes are invalid JSON. */

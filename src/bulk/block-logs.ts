@@ -1,10 +1,13 @@
 import type { Client } from '../client/client.ts'
-import { IntegrityError, MalformedReplyError } from '../errors.ts'
+import { connectionsOf } from '../client/internals.ts'
+import { scrubError } from '../client/scrub-error.ts'
+import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
-import { releaseReply } from '../rpc/call.ts'
+import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
+import { inBlock, isUnreadable } from './arrivals.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
 import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
@@ -35,16 +38,18 @@ export function headerReader(): (bytes: Buffer) => Header {
   return createReader(decodersOf(['logsBloom', 'receiptsRoot', 'transactions'], { full: false, receipts: false }).block)
 }
 
-/** Attempts for receipts whose bytes are invalid JSON. */
+/** Attempts for a block, or receipts, that cannot be read. */
 const ATTEMPTS = 4
 
 /** Fetches the logs of single blocks from their receipts. */
 export class BlockLogsFetcher<T> {
+  readonly #client: Client
   readonly #fetcher: Fetcher
   readonly #readHeader = headerReader()
   readonly #readReceipts: ReadReceipts<T>
 
   constructor(client: Client, readReceipts: ReadReceipts<T>) {
+    this.#client = client
     this.#fetcher = new Fetcher(client, { full: false, receipts: true })
     this.#readReceipts = readReceipts
   }
@@ -59,16 +64,18 @@ export class BlockLogsFetcher<T> {
       const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoided)
       let origin: Tally | undefined = fetched.origins.block
       try {
-        const header = this.#readHeader(bytesOf(fetched.block))
+        const header = inBlock(number, 'eth_getBlockByNumber', () => this.#readHeader(bytesOf(fetched.block)))
         origin = fetched.origins.receipts
-        const receipts = this.#readReceipts(bytesOf(fetched.receipts as NonNullable<typeof fetched.receipts>))
+        const { receipts: reply } = fetched as { readonly receipts: Reply }
+        const receipts = inBlock(number, 'eth_getBlockReceipts', () => this.#readReceipts(bytesOf(reply)), 'receipts')
         new Link().follow(BigInt(number), header)
         const fault = receiptsFault(header, receipts.linked)
         const { items, linked } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
         release(fetched)
         return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
       } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error
+        if (!isUnreadable(error)) throw error
+        if (attempt === ATTEMPTS && error instanceof CodecError) throw scrubError(error, connectionsOf(this.#client), origin)
         if (attempt === ATTEMPTS)
           throw new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: fetched.origins.block.endpoint })
         if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)

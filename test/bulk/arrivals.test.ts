@@ -46,9 +46,12 @@ it('receipts of another block are requested by the hash of this one', async () =
   expect(calls()).toEqual([...asked, `eth_getBlockReceipts ${blockHash(3)}`])
 })
 
-it('a block that is invalid JSON is requested from another endpoint', async () => {
+it.each<[string, Partial<ChainOptions>]>([
+  ['that is invalid JSON', { body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }],
+  ['that is none', { answer: ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined) }],
+])('a block %s is requested from another endpoint', async (_, faults) => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
-  const broken = await serve(chainAnswer({ ...chain, body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }))
+  const broken = await serve(chainAnswer({ ...chain, ...faults }))
   const good = await serve(chainAnswer(chain))
   const client = clientOf([broken.url, good.url])
   const fetcher = new Fetcher(client, { full: false, receipts: true })
