@@ -5,6 +5,7 @@ import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
@@ -53,6 +54,11 @@ const MOST_CONTRADICTIONS = 8
  * as false: one look may have met a node that is not synchronised yet.
  */
 const ENOUGH_LOOKS = 4
+
+/** How often the head is looked at while the stream catches up with it, in ms. */
+const LOOK_AGAIN_MS = 5_000
+/** Why a catch-up ends before its last block. */
+const HEAD_WAS_FALSE = new Error('the head was far too high')
 
 /**
  * Blocks from history through the head, and rollbacks of those that were replaced, as `itemOf`
@@ -294,10 +300,52 @@ class Follower<I, L, T> {
    * Delivers blocks; false where the next one is not a child of the last one that was delivered.
    */
   async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<T, boolean, undefined> {
-    const blocks =
-      step.type === 'fetch'
-        ? this.#nearBlocks.fetch(pinned, step)
-        : deepBlocks(this.#client, step, this.#job, this.#reader, this.#identity.chainId ?? undefined)
+    if (step.type === 'catch-up') return yield* this.#catchUp(step)
+    return yield* this.#deliver(this.#nearBlocks.fetch(pinned, step), step)
+  }
+
+  /** The same at bulk speed, as long as the head is not far below the last of these blocks. */
+  async *#catchUp(step: Extract<Step, { readonly type: 'catch-up' }>): AsyncGenerator<T, boolean, undefined> {
+    const { stop, release } = stopWith(this.#job.signal)
+    const unwatch = this.#watchHead(step.to, stop)
+    try {
+      return yield* this.#deliver(
+        deepBlocks(this.#client, step, { ...this.#job, signal: stop.signal }, this.#reader, this.#identity.chainId ?? undefined),
+        step,
+      )
+    } catch (error) {
+      if (stop.signal.reason === HEAD_WAS_FALSE && !this.#isMaking) return true
+      throw error
+    } finally {
+      unwatch()
+      release()
+    }
+  }
+
+  /**
+   * Looks at the head from time to time, and stops where it is below this block, and so far below
+   * the one that the catch-up began with: that one was false, or the chain was reset. Blocks that
+   * do not exist would be requested all the time.
+   */
+  #watchHead(to: number, stop: AbortController): () => void {
+    const clock = clockOf(this.#client)
+    const client = this.#client.with({ signal: stop.signal })
+    let isOver = false
+    const lookAgain = async () => {
+      // What fails here fails the catch-up, too, if it lasts.
+      const target = await look(client, this.#job.confirmations).catch(() => undefined)
+      if (isOver) return
+      if (target !== undefined && target.number < to) stop.abort(HEAD_WAS_FALSE)
+      else timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
+    }
+    let timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
+    return () => {
+      isOver = true
+      clock.cancel(timer)
+    }
+  }
+
+  async *#deliver(blocks: AsyncIterable<ReadBlock<I, L>>, step: { readonly from: number; readonly to: number }): AsyncGenerator<T, boolean, undefined> {
     const askedAt = this.#now()
     for await (const block of blocks) {
       if (step.from === step.to) this.#timeout.took(this.#now() - askedAt)

@@ -9,7 +9,7 @@ import { CONTRACT, type ForkBlock, ForkingChain, headerOf, type NodeFaults } fro
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
 import { seeds } from '../support/runs.ts'
-import { type Entry, errorOf, failed } from '../support/server.ts'
+import { type Answer, type Entry, errorOf, failed } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 const { clock, serve, clientOf, sleep } = virtualWorld()
@@ -36,6 +36,14 @@ function expectChain(replay: Replay, chain: ForkingChain, withLogs = true): void
 }
 
 const logs = { address: CONTRACT }
+
+/** A node whose replies take a while, as real ones do. */
+function late(node: Answer): Answer {
+  return async (post, response) => {
+    await sleep(20)
+    return node(post, response)
+  }
+}
 
 describe('reorganisations at random moments', () => {
   it.each(seeds(6, 300))('seed %i: the stream replayed is the chain', async (seed) => {
@@ -157,12 +165,15 @@ it('a node that lags, and one that goes back, cause no rollback', async () => {
 })
 
 it.each([
-  { liar: 'first', by: 1_000_000 },
-  { liar: 'last', by: 1_000_000 },
-  { liar: 'last', by: 1_000 },
+  { liar: 'first', by: 1_000_000, only: { logs } },
+  { liar: 'last', by: 1_000_000, only: { logs } },
+  { liar: 'last', by: 1_000, only: { logs } },
+  { liar: 'first', by: 1_000_000, only: {} },
+  { liar: 'last', by: 1_000_000, only: {} },
+  { liar: 'last', by: 1_000, only: {} },
 ])(
-  'an endpoint that tells of $by blocks that do not exist, the $liar one of three: the blocks of the others come, without a flood of calls',
-  async ({ liar, by }) => {
+  'an endpoint that tells of $by blocks that do not exist, the $liar one of three: the blocks of the others come, without a flood of calls: $only',
+  async ({ liar, by, only }) => {
     const chain = new ForkingChain(1000)
     const falseHead = ({ id, method, params }: Entry) => {
       const number = chain.head + by
@@ -170,7 +181,7 @@ it.each([
       if (method === 'eth_blockNumber') return { jsonrpc: '2.0', id, result: `0x${number.toString(16)}` }
       return params[0] === 'latest' ? { jsonrpc: '2.0', id, result: headerOf(block) } : undefined
     }
-    const servers = await Promise.all([serve(chain.node()), serve(chain.node()), serve(chain.node({ answer: falseHead }))])
+    const servers = await Promise.all([chain.node(), chain.node(), chain.node({ answer: falseHead })].map((node) => serve(late(node))))
     const urls = servers.map(({ url }) => url)
     if (liar === 'first') urls.reverse()
     const count = () => servers.reduce((sum, { requests }) => sum + requests.reduce((calls, { entries }) => calls + entries.length, 0), 0)
@@ -187,7 +198,7 @@ it.each([
     })()
     const replay = new Replay(900)
     const all = async () => {
-      for await (const item of follow(clientOf(urls as [string]), { from: 900, signal: stop.signal, logs })) replay.apply(item)
+      for await (const item of follow(clientOf(urls as [string]), { from: 900, signal: stop.signal, ...only })) replay.apply(item)
     }
     await errorOf(all())
     expect(replay.hashes.length).toBeGreaterThan(155)
@@ -195,6 +206,30 @@ it.each([
     expect(count() - settled).toBeLessThan(500)
   },
 )
+
+it('a head that is false once, and far too high: blocks that do not exist are requested for a few seconds only', async () => {
+  const chain = new ForkingChain(1000)
+  const server = await serve(late(nodeWithHeads(chain, [1_000_000])))
+  const count = () => server.requests.reduce((calls, { entries }) => calls + entries.length, 0)
+  const stop = new AbortController()
+  let settled = 0
+  void (async () => {
+    for (let i = 0; i < 30; i++) {
+      await sleep(1000)
+      chain.mine()
+      if (i === 10) settled = count()
+    }
+    await sleep(2000)
+    stop.abort()
+  })()
+  const replay = new Replay(900)
+  const all = async () => {
+    for await (const item of follow(clientOf(server.url), { from: 900, signal: stop.signal })) replay.apply(item)
+  }
+  await errorOf(all())
+  expectChain(replay, chain, false)
+  expect(count() - settled).toBeLessThan(300)
+})
 
 it('a shorter chain is a reorganisation once a hash at the same height differs', async () => {
   const chain = new ForkingChain(50)
