@@ -31,6 +31,15 @@ describe('what is said about speed', () => {
     }
   })
 
+  it('is what the kept results say: README.md', () => {
+    const { bars } = barsOf(runs[0] as Results, readmeChart)
+    const spoken: Readonly<Record<string, string>> = { 'undici + JSON.parse': 'undici and JSON.parse', 'viem, batched': 'viem' }
+    const said = bars.map(({ client, value, kind }) => `${spoken[client] ?? client} ${Math.round(value)}${kind === 'hexline' ? ' us' : ''}`)
+    expect(read('README.md')).toContain(`![${readmeChart.title}: ${said.join(', ')}](bench/results/${readmeChart.file})`)
+    const ethers = barsOf(runs[0] as Results, { ...readmeChart, clients: ['hexline', 'ethers'] }).bars.at(-1)
+    expect(read('README.md')).toContain(`ethers takes ${((ethers?.value ?? 0) / 1000).toFixed(1)} ms.`)
+  })
+
   it('stands between two marks, and nothing else is touched', () => {
     const readme = read('bench/README.md')
     const between = withFigures(readme.replace(/(<!-- bench:begin.*-->)[\s\S]*(<!-- bench:end -->)/, '$1\nold figures\n$2'), runs)
