@@ -37,6 +37,9 @@ function expectChain(replay: Replay, chain: ForkingChain, withLogs = true): void
 
 const logs = { address: CONTRACT }
 
+/** The waits of real clients. */
+const slowly = { retry: { baseDelayMs: 150, maxDelayMs: 10_000 } }
+
 /** A node whose replies take a while, as real ones do. */
 function late(node: Answer): Answer {
   return async (post, response) => {
@@ -198,7 +201,7 @@ it.each([
     })()
     const replay = new Replay(900)
     const all = async () => {
-      for await (const item of follow(clientOf(urls as [string]), { from: 900, signal: stop.signal, ...only })) replay.apply(item)
+      for await (const item of follow(clientOf(urls as [string], slowly), { from: 900, signal: stop.signal, ...only })) replay.apply(item)
     }
     await errorOf(all())
     expect(replay.hashes.length).toBeGreaterThan(155)
@@ -224,7 +227,7 @@ it('a head that is false once, and far too high: blocks that do not exist are re
   })()
   const replay = new Replay(900)
   const all = async () => {
-    for await (const item of follow(clientOf(server.url), { from: 900, signal: stop.signal })) replay.apply(item)
+    for await (const item of follow(clientOf(server.url, slowly), { from: 900, signal: stop.signal })) replay.apply(item)
   }
   await errorOf(all())
   expectChain(replay, chain, false)
