@@ -1,15 +1,15 @@
 import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, AVOID, clockOf, connectionsOf, deadlineOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
-import { HexlineError, TimeoutError } from '../errors.ts'
+import { AT_ONCE, AVOID, clockOf, connectionsOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { HexlineError } from '../errors.ts'
 import { parseResult } from '../eth/codec/reader.ts'
 import { billed, costsAt } from '../eth/costs.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
-import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { Tally } from '../rpc/tally.ts'
 import type { Clock } from '../wait/clock.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { type Linked, linkedFields } from './link.ts'
+import { PatientCalls } from './patient-calls.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
@@ -59,19 +59,11 @@ const NONE: readonly string[] = []
 const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
 /** Where it is lacking, receipts come one by one. */
 const RECEIPTS = 'eth_getBlockReceipts'
-/** A call that fails after this share of the time up to its deadline has waited for most of it. */
-const MOST_OF_DEADLINE = 3 / 4
-/** Attempts that say enough about an endpoint: the default of a client's calls. */
-const ENOUGH_ATTEMPTS = 4
-/** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
-const MOST_REPEATS = 3
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
 /**
- * Fetches blocks, each with its own calls; the queue makes the batches. It repeats calls above the
- * retry layer, but only reads, and only those that had few attempts until their deadline because
- * they waited in line or were throttled.
+ * Fetches blocks, each with its own calls; the queue makes the batches.
  *
  * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
  * none has it, where those of a block are too large for one reply, and where the providers of all
@@ -88,19 +80,12 @@ export class Fetcher {
   readonly #traces: TraceForm | undefined
   readonly #bodies = new BodyPool()
   readonly #clock: Clock
-  readonly #deadlineMs: number
+  readonly #patient: PatientCalls
   /** Of the endpoints where single receipts may be cheaper. */
   readonly #prices: readonly Price[]
   readonly #endpoints: number
   /** When `eth_getBlockReceipts` is tried again, if no endpoint supports it; else 0. */
   #singleUntil = 0
-  /** Number of calls answered so far. */
-  #answered = 0
-
-  readonly #onReply = (reply: Reply) => {
-    this.#answered++
-    return reply
-  }
 
   constructor(client: Client, options: FetcherOptions) {
     this.#client = client
@@ -109,7 +94,7 @@ export class Fetcher {
     this.#withReceipts = options.receipts
     this.#traces = options.traces
     this.#clock = clockOf(client)
-    this.#deadlineMs = deadlineOf(client)
+    this.#patient = new PatientCalls(client)
     const connections = connectionsOf(client) ?? []
     this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
     this.#endpoints = connections.length
@@ -257,52 +242,28 @@ export class Fetcher {
     return replyOf(receipts, receipts.length)
   }
 
-  /**
-   * Makes a call, and repeats it where its failure shows only that the node is slow, while others
-   * are answered:
-   * - A deadline that passes in line, in the first POST, or while the call is throttled says
-   *   nothing against the call.
-   * - Where waiting in line has left time for a few attempts only, and those failed, it is sent
-   *   again `repeats` times.
-   *
-   * `isUnread` where the reply's bytes go to a reader as they came, and are released after that.
-   */
-  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true, repeats = MOST_REPEATS): Promise<Reply> {
-    const bodies = isUnread ? this.#bodies : undefined
+  /** `isUnread` where the reply's bytes go to a reader as they came, and are released after that. */
+  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const { client, signal, avoid, mayBeNull = false, atOnce } = options
     const request = {
       method,
       params,
       required: !mayBeNull,
       as: 'bytes',
-      [UNREAD]: bodies,
+      [UNREAD]: isUnread ? this.#bodies : undefined,
       [TALLY]: origin,
       [AVOID]: avoid,
       [AT_ONCE]: atOnce,
       [HAS_SUBSTITUTE]: method === RECEIPTS,
       signal,
     }
-    const answered = this.#answered
-    const began = this.#clock.now()
     // Without a signal, it is the client's.
-    return client.send(request as Request & RequestMarks).then(this.#onReply, (error) => {
-      const areOthersAnswered = this.#answered > answered
-      if (!isFailure(error) || !areOthersAnswered) throw error
-      if (hasOnlyWaited(error)) return this.#ask(method, params, options, origin, isUnread, repeats)
-      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < ENOUGH_ATTEMPTS
-      if (!hasWaited || mayRepeat(error) !== true || repeats === 0) throw error
-      return this.#ask(method, params, options, origin, isUnread, repeats - 1)
-    })
+    return this.#patient.send(client, request as Request & RequestMarks)
   }
 }
 
 function withReceipts(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
   return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
-}
-
-/** The call failed because it waited: in line, for the reply to its first POST, or throttled. */
-function hasOnlyWaited(error: HexlineError): boolean {
-  return (error instanceof TimeoutError && error.attempts <= 1) || isThrottled(error)
 }
 
 /** What the endpoint charges for receipts, if it may charge less for single ones. */

@@ -1,7 +1,7 @@
 import type { Client, Request } from '../client/client.ts'
 import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, type HexlineError, IntegrityError, MalformedReplyError, TimeoutError } from '../errors.ts'
+import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
@@ -12,6 +12,7 @@ import { Tally } from '../rpc/tally.ts'
 import { bytesOf } from './fetch.ts'
 import { logFault } from './log-fault.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
+import { PatientCalls } from './patient-calls.ts'
 import { isSameLog } from './same-log.ts'
 import { type ScannedLogs, scanLogs } from './scan-logs.ts'
 
@@ -112,9 +113,9 @@ export class LogAsker<T> {
   /** Whether this number of logs, from this endpoint, is decoded at once. */
   readonly #isSuspect: (endpoint: string | undefined, logs: number) => boolean
   readonly #bodies = new BodyPool()
+  readonly #patient: PatientCalls
   /** Whether the endpoints' replies could be used, as far as they were read. */
   readonly #areUsable = new Map<string | undefined, boolean>()
-  #answered = 0
   /** Calls of `eth_getLogs`. */
   calls = 0
 
@@ -128,6 +129,8 @@ export class LogAsker<T> {
     this.#client = client
     this.#bulk = client.with({ priority: 'bulk' })
     this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    // A range may be too long for the node.
+    this.#patient = new PatientCalls(client, { mayBeTooMuch: true })
     this.#filter = filter
     this.#reader = reader
     this.#blockHash = blockHash
@@ -155,7 +158,7 @@ export class LogAsker<T> {
         ...(attempts !== undefined && { attempts }),
       }
       this.calls++
-      const reply = await this.#send(urgent ? this.#urgent : this.#bulk, request)
+      const reply = await this.#patient.send(urgent ? this.#urgent : this.#bulk, request)
       const arrived = this.#arrived(question, reply, tally, attempt)
       const { endpoint } = tally
       const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
@@ -166,23 +169,6 @@ export class LogAsker<T> {
         if (!isUnusable(error)) throw error
         if (attempt === MOST_UNUSABLE) throw this.failureOf(arrived, error)
         if (endpoint !== undefined) avoided.push(endpoint)
-      }
-    }
-  }
-
-  /**
-   * A deadline that passes in the queue only shows that the node is slow. While other calls are
-   * being answered, this one is sent again.
-   */
-  async #send(client: Client, request: Request & RequestMarks): Promise<Reply> {
-    for (;;) {
-      const answered = this.#answered
-      try {
-        const reply = await client.send(request)
-        this.#answered++
-        return reply
-      } catch (error) {
-        if (!(error instanceof TimeoutError) || error.attempts > 0 || this.#answered === answered) throw error
       }
     }
   }

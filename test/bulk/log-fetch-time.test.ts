@@ -133,6 +133,35 @@ describe('a range', () => {
   })
 })
 
+describe('a slow node that fails every fifth POST', () => {
+  const tooLong: Answer = each(({ id }) => failed({ id }, -32000, 'query exceeds max block range 2000'))
+  const bad: Answer = (_, response) => void response.writeHead(502).end('<html>')
+
+  it('yields the whole range, where most of the deadline passes in line', async () => {
+    let posts = 0
+    const { url } = await startNode(
+      () => 20,
+      ({ from, to }) => (++posts % 5 === 0 ? bad : to - from >= 2000 ? tooLong : undefined),
+    )
+    expect(await blocksOf(url, { rate: { callsPerSecond: 10 }, deadlineMs: 4000 })).toEqual(right)
+  })
+
+  it('yields it, too, where it throttles', async () => {
+    let posts = 0
+    let at = Number.NEGATIVE_INFINITY
+    const { url } = await startNode(
+      () => 20,
+      ({ from, to }) => {
+        if (++posts % 5 === 0) return bad
+        if (clock.now() - at < 100) return (_, response) => void response.writeHead(429).end('slow down')
+        at = clock.now()
+        return to - from >= 2000 ? tooLong : undefined
+      },
+    )
+    expect(await blocksOf(url, { deadlineMs: 4000 })).toEqual(right)
+  })
+})
+
 describe('a node that becomes two hundred times slower', () => {
   it('is heard to the end, though deadlines pass while calls wait for their turn', async () => {
     const tooLong: Answer = each(({ id }) => failed({ id }, -32000, 'query exceeds max block range 2000'))

@@ -1,0 +1,57 @@
+import type { Client, Request } from '../client/client.ts'
+import { clockOf, deadlineOf, type RequestMarks } from '../client/internals.ts'
+import { type HexlineError, TimeoutError } from '../errors.ts'
+import type { Reply } from '../rpc/call.ts'
+import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
+import type { Clock } from '../wait/clock.ts'
+
+/** A call that fails after this share of the time up to its deadline has waited for most of it. */
+const MOST_OF_DEADLINE = 3 / 4
+/** Attempts that say enough about an endpoint: the default of a client's calls. */
+const ENOUGH_ATTEMPTS = 4
+/** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
+const MOST_REPEATS = 3
+
+/**
+ * Sends the calls of a bulk job, which are reads, and repeats one above the retry layer where its
+ * failure shows only that the node is slow, while others are answered:
+ * - A deadline that passes in line, or while the call is throttled, says nothing against the call.
+ *   Nor does one that passes in the first POST, unless what is asked for may be too much.
+ * - Where waiting in line has left time for a few attempts only, and those failed, the call is sent
+ *   again three times at most.
+ */
+export class PatientCalls {
+  readonly #clock: Clock
+  readonly #deadlineMs: number
+  readonly #mayBeTooMuch: boolean
+  /** Calls that were answered so far. */
+  #answered = 0
+
+  readonly #onReply = (reply: Reply) => {
+    this.#answered++
+    return reply
+  }
+
+  constructor(client: Client, { mayBeTooMuch = false } = {}) {
+    this.#clock = clockOf(client)
+    this.#deadlineMs = deadlineOf(client)
+    this.#mayBeTooMuch = mayBeTooMuch
+  }
+
+  send(client: Client, request: Request & RequestMarks, repeats = MOST_REPEATS): Promise<Reply> {
+    const answered = this.#answered
+    const began = this.#clock.now()
+    return client.send(request).then(this.#onReply, (error) => {
+      const areOthersAnswered = this.#answered > answered
+      if (!isFailure(error) || !areOthersAnswered) throw error
+      if (this.#hasOnlyWaited(error)) return this.send(client, request, repeats)
+      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < ENOUGH_ATTEMPTS
+      if (!hasWaited || mayRepeat(error) !== true || repeats === 0) throw error
+      return this.send(client, request, repeats - 1)
+    })
+  }
+
+  #hasOnlyWaited(error: HexlineError): boolean {
+    return (error instanceof TimeoutError && error.attempts <= (this.#mayBeTooMuch ? 0 : 1)) || isThrottled(error)
+  }
+}
