@@ -242,7 +242,7 @@ export class Fetcher {
     return replyOf(receipts, receipts.length)
   }
 
-  /** `isUnread` where the reply's bytes go to a reader as they came, and are released after that. */
+  /** `isUnread` where a reader gets the reply's bytes as they came, and releases them. */
   #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
     const { client, signal, avoid, mayBeNull = false, atOnce } = options
     const request = {
