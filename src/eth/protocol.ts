@@ -97,6 +97,7 @@ const traits: Readonly<Record<string, Trait>> = {
 export const ethereum: Protocol = {
   traitOf: (method) => (Object.hasOwn(traits, method) ? traits[method] : undefined),
   askHead: { method: 'eth_blockNumber', params: [] },
+  askBlock: (number) => ({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] }),
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: quantityOf,
   // Bodies and receipts are dropped together (EIP-4444), and logs are read from receipts.

@@ -51,6 +51,8 @@ const OLD = 128
  * Ethereum, and minutes on the fastest chains, as long as a call waits.
  */
 const DEEP = 1024
+/** How often an endpoint is asked for a block near a head that is doubted, at most, in ms. */
+const DOUBTED_EVERY_MS = 2_000
 /** Answers from which nothing has been learnt yet, at most. */
 const MOST_DEFERRED = 64
 /** How long it is remembered that an endpoint does not have a method, in ms. */
@@ -62,8 +64,9 @@ const REMEMBERED_MS = 600_000
  * block (`head`), how far back its data reach (`history`), and which methods it lacks.
  *
  * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
- * (`askHead`); its chain, together with the first calls to one of several (`#askWithChain`); and
- * the oldest block that it has, when a call needs an old one (`#askHistory`).
+ * (`askHead`); its chain, together with the first calls to one of several (`#askWithChain`); the
+ * oldest block that it has, when a call needs an old one (`#askHistory`); and a block near the head
+ * that it tells, where that is doubted (`#askForProof`).
  */
 export class Endpoint {
   readonly name: string
@@ -89,6 +92,8 @@ export class Endpoint {
   readonly #missing = new Map<string, number>()
   /** The params of calls that were answered with an object, from which nothing is learnt yet. */
   readonly #deferred: { readonly params: readonly unknown[]; readonly trait: Trait | undefined; readonly at: number }[] = []
+  /** When to ask it again for a block near the head that it tells, if that is doubted. */
+  #askForProofAt = Number.NEGATIVE_INFINITY
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
@@ -208,8 +213,11 @@ export class Endpoint {
       const { heads } = this.#group
       const told = value instanceof Uint8Array ? ofBytes(value, trait, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {
-        if (needed === HEAD) heads.told(this.head, told, this.#clock.now(), started)
-        else heads.answeredFor(this.head, told)
+        if (needed === HEAD) {
+          const now = this.#clock.now()
+          heads.told(this.head, told, now, started)
+          if (heads.isDoubted(this.head)) this.#askForProof(told, now)
+        } else heads.answeredFor(this.head, told)
         call.pin?.sees(told)
       }
       const oldest = trait?.reads === undefined ? undefined : oldestOf(trait, call.params)
@@ -276,6 +284,7 @@ export class Endpoint {
     const needed = trait?.needs?.(params)
     // What may not exist has not been dropped.
     if (error.kind === 'lagging' && needed !== undefined && heads.claimsAlone(head, needed)) {
+      this.#askForProof(head.number, now)
       heads.missedClaimed(head, needed, started, now)
       return
     }
@@ -297,12 +306,28 @@ export class Endpoint {
   }
 
   /** Asks for its newest block; nothing else is learnt from the answer. Never rejects. */
-  async #askNewest(now: number): Promise<void> {
+  #askNewest(now: number): Promise<void> {
     const { protocol, heads } = this.#group
     heads.asked(this.head, now)
-    const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS })
+    return this.#learnFromAnswer(protocol.askHead, now)
+  }
+
+  /**
+   * The head that it tells is doubted: asks for a block that it has if that head is true. Without
+   * an answer, the next failure asks again, or the next time that it tells its head.
+   */
+  #askForProof(told: number, now: number): void {
+    if (now < this.#askForProofAt) return
+    this.#askForProofAt = now + DOUBTED_EVERY_MS
+    const { protocol, heads } = this.#group
+    void this.#learnFromAnswer(protocol.askBlock(heads.proofOf(told)), now)
+  }
+
+  /** Learns from the answer to a question of hexline's own, if one comes. Never rejects. */
+  async #learnFromAnswer(question: Pick<Call, 'method' | 'params'>, now: number): Promise<void> {
+    const call = ownRead({ ...question, whilePaused: 'fail', isBound: true, deadline: now + ASK_MS })
     try {
-      this.#learnFromReply(await this.queue.send(call), call, protocol.traitOf(call.method), now)
+      this.#learnFromReply(await this.queue.send(call), call, this.#group.protocol.traitOf(call.method), now)
     } catch {
       // The next failure asks again.
     }

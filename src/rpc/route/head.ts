@@ -12,6 +12,11 @@ const SOON_MS = 1_000
  * doubtful: the nodes behind one URL are hardly that far apart.
  */
 const FAR = 128
+/**
+ * Blocks below a head, of one that shows that the head is true: the nodes behind one URL have it,
+ * and none has dropped it.
+ */
+const BELOW_TRUE = FAR / 2
 /** How often such blocks must be missing, and for how long, in ms, until the head is false. */
 const ENOUGH = 4
 const DOUBTED_MS = 3_000
@@ -56,7 +61,9 @@ export interface Head {
  * An endpoint may tell of a head that does not exist. All others would seem to be behind. What
  * shows it is that the endpoint itself lacks blocks far below that head, again and again, which no
  * other endpoint tells of. It then counts as behind until it tells a head near the others', or near
- * what it has answered for.
+ * what it has answered for. An honest node may lack such blocks, too, beside others that are still
+ * being synchronised. But it has the blocks just below its head, so it is asked for one
+ * (`proofOf`), and once it has answered for that, its head is not doubted.
  *
  * Methods in the past tense, such as `told` and `missed`, report what an endpoint did. The others
  * change nothing.
@@ -107,6 +114,16 @@ export class Heads {
   claimsAlone(head: Head, number: number): boolean {
     const others = this.#newestExcept(head)
     return others >= 0 && number > others && number > head.seen && number + FAR <= head.number
+  }
+
+  /** The head that it tells may be false, or is. */
+  isDoubted({ doubt, isFalse }: Head): boolean {
+    return isFalse || doubt !== undefined
+  }
+
+  /** The number of a block that an endpoint has if this head of its is true. */
+  proofOf(told: number): number {
+    return Math.max(0, told - BELOW_TRUE)
   }
 
   /** The endpoint lacks such a block. It was asked at `since`. */

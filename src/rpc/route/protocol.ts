@@ -26,6 +26,8 @@ export interface Protocol {
   readonly traitOf: (method: string) => Trait | undefined
   /** Asks for an endpoint's newest block. */
   readonly askHead: Pick<Call, 'method' | 'params'>
+  /** Asks for a block by its number. */
+  readonly askBlock: (number: number) => Pick<Call, 'method' | 'params'>
   /** Asks for its chain. */
   readonly askChain: Pick<Call, 'method' | 'params'>
   /** The chain's id in the result of `askChain`; undefined when the result is invalid. */

@@ -13,6 +13,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts'
 const protocol = {
   traitOf: () => undefined,
   askHead: { method: 'eth_blockNumber', params: [] },
+  askBlock: () => ({ method: 'eth_getBlockByNumber', params: [] }),
   askChain: { method: 'eth_chainId', params: [] },
   chainOf: () => 1,
   partOf: {},

@@ -17,6 +17,7 @@ const numbered: Trait = { needs: ([number]) => Number(number), tells: (block) =>
 const protocol: Protocol = {
   traitOf: (method) => (method === 'head' ? newest : undefined),
   askHead: { method: 'head', params: [] },
+  askBlock: (number) => ({ method: 'block', params: [number] }),
   askChain: { method: 'chain', params: [] },
   chainOf: (result) => (typeof result === 'number' ? result : undefined),
   partOf: {},

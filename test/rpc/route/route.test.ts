@@ -644,6 +644,52 @@ describe('a lagging endpoint', () => {
   })
 })
 
+describe('an honest endpoint far ahead of all others', () => {
+  const HEAD = 20_000
+  const block = (number: number) => ({ method: 'eth_getBlockByNumber', params: [hex(number), false], required: true })
+
+  /** Beside it, one that is still being synchronised. It answers null where it `lacks` a block. */
+  async function endpoints(lacks: (number: number) => boolean) {
+    const answer = ({ id, method, params }: Entry) =>
+      method === 'eth_getBlockByNumber' && lacks(Number(params[0])) ? { jsonrpc: '2.0', id, result: null } : undefined
+    const ahead = await serve(node({ head: () => HEAD + Math.floor(clock.now() / 1_000), answer }))
+    const client = clientOf([ahead.url, (await serve(node({ head: () => 10_000 }))).url], { deadlineMs: 15_000 })
+    await client.call('eth_blockNumber')
+    await sleep(100)
+    return { ahead, client }
+  }
+
+  test('is still believed after it has lacked old blocks again and again', async () => {
+    const { ahead, client } = await endpoints((number) => number < HEAD - 1_000)
+    await errorOf(client.send({ ...block(15_000), attempts: Number.POSITIVE_INFINITY }))
+    for (let i = 0; i < 20; i++) {
+      expect(Number(await client.call('eth_blockNumber'))).toBeGreaterThan(HEAD)
+      expect((await client.send(block(HEAD))).take()).toEqual({ number: hex(HEAD) })
+      await sleep(1_000)
+    }
+    const proofs = ahead.requests.flatMap(({ entries }) => entries.filter(({ params }) => Number(params[0]) > HEAD - 100 && params[0] !== hex(HEAD)))
+    expect(proofs).toHaveLength(1)
+  })
+
+  test('is asked again for blocks that it has lacked for some seconds, as after a restart', async () => {
+    const { client } = await endpoints((number) => number < HEAD - 1_000 && clock.now() < 8_000)
+    expect((await client.send({ ...block(15_000), attempts: Number.POSITIVE_INFINITY })).take()).toEqual({ number: hex(15_000) })
+  })
+
+  test('is believed again where it lacked all blocks for some seconds', async () => {
+    const { client } = await endpoints(() => clock.now() < 8_000)
+    await errorOf(client.send({ ...block(15_000), attempts: Number.POSITIVE_INFINITY, deadlineMs: 7_000 }))
+    expect(await client.call('eth_blockNumber')).toBe(10_000n)
+    await sleep(4_000)
+    for (let i = 0; i < 4; i++) {
+      await client.call('eth_blockNumber')
+      await sleep(1_000)
+    }
+    expect(Number(await client.call('eth_blockNumber'))).toBeGreaterThan(HEAD)
+    expect((await client.send(block(15_000))).take()).toEqual({ number: hex(15_000) })
+  })
+})
+
 describe('a pinned client', () => {
   test('stays on one endpoint, whatever other clients do', async () => {
     const [a, b] = [await serve(node()), await serve(node())]
