@@ -28,6 +28,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #missedFrom: number | undefined
   /** Logs that were requested in place of those of a dropped filter: the new one may have them. */
   #recovered: readonly LogParams[] = []
+  /** Logs of blocks after `#done`: if the filter is lost, these blocks are requested again. */
+  #ahead: readonly unknown[] = []
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -52,6 +54,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#done = undefined
     this.#missedFrom = undefined
     this.#recovered = []
+    this.#ahead = []
     const id = this.#id
     this.#id = undefined
     id?.then((known) => this.provider.destroyed || this.provider.send('eth_uninstallFilter', [known])).catch(() => {})
@@ -70,17 +73,24 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       const [known, head] = await Promise.all([id, block ?? provider.getBlockNumber().catch(() => undefined)])
       isMade = true
       newest = head
-      const isMissed = this.#missedFrom !== undefined && block !== undefined && events !== undefined
-      const missed = isMissed ? await this.#logsUntilNow(events, Math.min(this.#missedFrom as number, block), block) : []
+      if (this.#missedFrom !== undefined && block !== undefined && events !== undefined) {
+        const missed = await this.#logsUntilNow(events, Math.min(this.#missedFrom, block), block)
+        if (this.#id !== id) return
+        this.#recovered = missed
+        this.#missedFrom = undefined
+        // Before the filter is read: it may be lost again.
+        this.#came(
+          missed.filter((log) => !isIn(this.#ahead, log)),
+          newest,
+        )
+      }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      if (isMissed) {
-        this.#recovered = missed
-        this.#missedFrom = undefined
-      }
-      this.#unread = [...this.#unread, ...missed, ...changes.filter((change) => !isIn(this.#recovered, change))]
-      this.#done = newest ?? this.#done
+      this.#came(
+        changes.filter((change) => !isIn(this.#recovered, change)),
+        newest,
+      )
     } catch (error) {
       if (provider.destroyed || this.#id !== id) return
       if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
@@ -93,6 +103,14 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     }
     if (!this.isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
+  }
+
+  /** These changes came at a head of `newest`, or of blocks after it. */
+  #came(changes: readonly unknown[], newest: number | undefined): void {
+    this.#unread = [...this.#unread, ...changes]
+    this.#done = newest ?? this.#done
+    const done = this.#done ?? -1
+    this.#ahead = [...this.#ahead, ...changes].filter((change) => Number((change as { blockNumber?: unknown }).blockNumber) > done)
   }
 
   /**
@@ -115,9 +133,19 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 }
 
-function isIn(logs: readonly LogParams[], change: unknown): boolean {
-  const { blockHash, logIndex } = change as { blockHash?: string; logIndex?: string }
-  return logs.some((log) => log.blockHash === blockHash && (log as { logIndex?: unknown }).logIndex === logIndex)
+/** Whether the same log is among these, added or removed as it is here. */
+function isIn(logs: readonly unknown[], change: unknown): boolean {
+  const { blockHash, logIndex, removed = false } = change as RawLog
+  return logs.some((log) => {
+    const { blockHash: hash, logIndex: index, removed: isRemoved = false } = log as RawLog
+    return hash === blockHash && index === logIndex && isRemoved === removed
+  })
+}
+
+interface RawLog {
+  readonly blockHash?: string
+  readonly logIndex?: string
+  readonly removed?: boolean
 }
 
 /** Such as "filter not found" or "filter with id: 0x1 does not exist". */

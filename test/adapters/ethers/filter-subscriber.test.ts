@@ -150,6 +150,8 @@ async function setUpLogs(withLogs: readonly number[]) {
     next: undefined as number | undefined,
     /** How often the filter has been polled, and the node has answered. */
     polled: 0,
+    /** No filter is known when it is polled. */
+    isLost: false,
   }
   const answers: Record<string, (params: readonly unknown[]) => unknown> = {
     eth_blockNumber: () => `0x${chain.head.toString(16)}`,
@@ -160,7 +162,7 @@ async function setUpLogs(withLogs: readonly number[]) {
     eth_getFilterChanges() {
       const { next, head } = chain
       chain.polled++
-      if (next === undefined) return undefined
+      if (next === undefined || chain.isLost) return undefined
       chain.next = head + 1
       return logsOf(next, head)
     },
@@ -229,4 +231,36 @@ it('loses no log when the node comes back with a shorter chain, and without the 
   announce(3)
   await provider.hasEmitted(3)
   expect(emitted()).toEqual([2, 3])
+})
+
+it('emits no log twice when the node drops the filter after it has given logs of blocks that were not announced', async () => {
+  const { chain, provider, announce, polls, emitted } = await setUpLogs([102, 103, 104])
+  // The filter is read when there are two more blocks than announced.
+  chain.head = 103
+  announce(101)
+  await polls(2)
+  chain.next = undefined
+  announce(102)
+  await provider.hasEmitted(3)
+  chain.head = 104
+  announce(103)
+  await provider.hasEmitted(4)
+  const far = chain.polled
+  announce(104)
+  await polls(far + 1)
+  expect(emitted()).toEqual([102, 103, 104])
+})
+
+it('emits each log once where each filter is lost before it is read, as behind a load balancer', async () => {
+  const { chain, announce, polls, emitted } = await setUpLogs([102, 103, 105, 106])
+  for (let block = 102; block <= 108; block++) {
+    chain.next = undefined
+    chain.isLost = true
+    // One more is mined than announced.
+    chain.head = Math.min(block + 1, 108)
+    const far = chain.polled
+    announce(block)
+    await polls(far + 1)
+  }
+  await eventually(() => expect(emitted()).toEqual([102, 103, 105, 106]))
 })
