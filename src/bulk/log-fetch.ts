@@ -275,8 +275,10 @@ export class LogFetcher<T> {
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
     if (isMore) this.#size.refused(blocks, Math.ceil(blocks / 2), span.to)
-    else if (found === items.length && whole.to === span.to)
+    else if (found === items.length && whole.to === span.to) {
+      this.#limits.leftOutNone(tally.endpoint, found)
       this.#size.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
+    }
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
     const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)

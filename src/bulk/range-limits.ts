@@ -82,6 +82,12 @@ export class RangeLimits {
     this.#of(endpoint).maxResults = maxResults
   }
 
+  /** The endpoint has given all of this many results: if its limit is lower, it has none. */
+  leftOutNone(endpoint: string | undefined, results: number): void {
+    const limit = this.#of(endpoint)
+    if (results > limit.maxResults) limit.maxResults = Number.POSITIVE_INFINITY
+  }
+
   #of(endpoint = ''): RangeLimit {
     let limit = this.#limits.get(endpoint)
     if (limit === undefined) {

@@ -33,6 +33,30 @@ describe('logs of a range', () => {
     expect(keys.length).toBeGreaterThan(4000)
   })
 
+  it('are asked for once, not in parts, of a node that no longer leaves any out', async () => {
+    let most = 1000
+    const chain: LogChain = await startLogChain({
+      head: 100_000,
+      logs: (block) => (block % 7 === 0 ? 0 : 1),
+      answer: (method, [each]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = each as { fromBlock: string; toBlock: string }
+        return { result: chain.logs(Number(fromBlock), Number(toBlock)).slice(0, most) }
+      },
+    })
+    const client = clientFor(chain.url)
+    const read = async (from: number, to: number) => {
+      const keys: string[] = []
+      for await (const log of getLogs(client, { address: tokens as `0x${string}`[], from, to, audit: 'none' })) keys.push(decodedKey(log))
+      expect(keys).toEqual(chain.logs(from, to).map(keyOf))
+    }
+    await read(0, 5_000)
+    most = Number.POSITIVE_INFINITY
+    const before = chain.calls.eth_getLogs as number
+    await read(5_000, 100_000)
+    expect((chain.calls.eth_getLogs as number) - before).toBeLessThan(100)
+  })
+
   it('come in pages that tile the range, also where there are none', async () => {
     const chain = await startLogChain({ head: 50_000, logs: (block) => (block % 20_000 === 7 ? 5 : 0) })
     const pages = []

@@ -136,6 +136,16 @@ describe('what an endpoint takes', () => {
     limits.leavesOutAfter('a', 10_000)
     expect([limits.maxResultsOf('a'), limits.maxResultsOf('b'), limits.maxBlocks]).toEqual([10_000, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
   })
+
+  it('is unknown again once it has given more results than it was taken to give', () => {
+    const limits = new RangeLimits()
+    limits.leavesOutAfter('a', 1000)
+    limits.leftOutNone('b', 2001)
+    limits.leftOutNone('a', 1000)
+    expect([1000, 1001].map((results) => limits.mayBeCut('a', results))).toEqual([true, true])
+    limits.leftOutNone('a', 1001)
+    expect([1000, 1001].map((results) => limits.mayBeCut('a', results))).toEqual([true, false])
+  })
 })
 
 describe('a trial beyond a limit on blocks', () => {
