@@ -245,9 +245,10 @@ export class LogFetcher<T> {
     const blocks = span.to - span.from + 1
     // What fails twice may fail for its size: then a smaller range is what helps.
     const isBrief = attempts === undefined && blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !urgent && !isPatient
+    const isTrial = blocks > this.#limits.maxBlocks
     let reply: LogReply<T>
     try {
-      reply = await this.#asker.ask(question, isBrief ? { ...options, attempts: ATTEMPTS_OF_RANGE } : options)
+      reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
       const split = blocks > 1 ? this.#splitAfter(error, span, failures) : undefined
       if (split !== undefined) return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
@@ -256,6 +257,15 @@ export class LogFetcher<T> {
       throw error
     }
     const { items, count, received, tally } = reply
+    if (isTrial && items !== undefined) {
+      const { endpoint } = tally
+      const taken = this.#limits.maxBlocksOf(endpoint)
+      // The endpoint may have answered for the blocks alone that it takes, or for none at all.
+      if (blocks > taken && !items.some((item) => Number(this.#reader.logOf(item).blockNumber) >= span.from + taken)) {
+        this.#limits.takes(endpoint, taken)
+        return this.#askFirstPart(question, taken, options)
+      }
+    }
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()

@@ -36,6 +36,11 @@ export class RangeLimits {
     return least
   }
 
+  /** Most blocks that this endpoint takes; infinite if it has named no limit. */
+  maxBlocksOf(endpoint: string | undefined): number {
+    return this.#of(endpoint).maxBlocks
+  }
+
   /** Most results of this endpoint in a reply; infinite if it is not known to leave any out. */
   maxResultsOf(endpoint: string | undefined): number {
     return this.#of(endpoint).maxResults

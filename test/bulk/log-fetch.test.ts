@@ -7,6 +7,7 @@ import { RangeLimits } from '../../src/bulk/range-limits.ts'
 import { RangeSize } from '../../src/bulk/range-size.ts'
 import { createClient } from '../../src/index.ts'
 import { type GetLogsOptions, getLogs } from '../../src/index-bulk.ts'
+import { hexOf } from '../support/chain-server.ts'
 import { type LogChain, startLogChain, tokens } from '../support/log-chain.ts'
 
 const filter = { address: tokens as `0x${string}`[] }
@@ -117,18 +118,19 @@ describe('a refusal', () => {
 
 describe('a limit on blocks', () => {
   const HEAD = 20_000
-  /** A node without logs that names the limit `most` for ranges that are longer. */
-  const start = (most: () => number) => {
+  /** A node that names the limit `most` for ranges that are longer. */
+  const start = (most: () => number, logs: (block: number) => number = () => 0) => {
     const counts = { answered: 0, refused: 0 }
     const chain = startLogChain({
       head: HEAD,
+      logs,
       answer: (method, [given]) => {
         if (method !== 'eth_getLogs') return undefined
         const { fromBlock, toBlock } = given as { fromBlock: string; toBlock: string }
         const limit = most()
         const isRefused = Number(toBlock) - Number(fromBlock) >= limit
         counts[isRefused ? 'refused' : 'answered']++
-        return isRefused ? { error: { code: -32000, message: `block range too large, max is ${limit}` } } : { result: [] }
+        return isRefused ? { error: { code: -32000, message: `block range too large, max is ${limit}` } } : undefined
       },
     })
     return { chain, counts }
@@ -136,11 +138,35 @@ describe('a limit on blocks', () => {
   const isWhole = async (chain: LogChain) => expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).at(-1)?.to).toBe(BigInt(HEAD))
 
   it('that the node named once, in error, is forgotten soon', async () => {
-    const { chain, counts } = start(() => (counts.refused === 0 ? 1 : 10_000))
+    const { chain, counts } = start(
+      () => (counts.refused === 0 ? 1 : 10_000),
+      () => 1,
+    )
     await isWhole(await chain)
     // Some are under way while larger ones are tried.
     expect(counts.answered).toBeLessThan(3000)
     expect(counts.refused).toBeLessThan(4)
+  })
+
+  it.each([
+    { what: 'its first blocks', given: (from: number) => ({ fromBlock: hexOf(from), toBlock: hexOf(from + 9) }) },
+    { what: 'no block', given: () => ({ fromBlock: hexOf(HEAD + 1), toBlock: hexOf(HEAD + 1) }) },
+  ])('is not raised where a longer range is answered for $what: all logs come', async ({ given }) => {
+    let refused = 0
+    const chain: LogChain = await startLogChain({
+      head: HEAD,
+      logs: (block) => Number(block % 3 === 0),
+      answer: (method, [filter]) => {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
+        if (Number(toBlock) - Number(fromBlock) < 10) return undefined
+        if (refused++ === 0) return { error: { code: -32000, message: 'block range too large, max is 10' } }
+        Object.assign(filter as object, given(Number(fromBlock)))
+        return undefined
+      },
+    })
+    expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).reduce((sum, { logs }) => sum + logs, 0)).toBe(Math.floor(HEAD / 3) + 1)
+    expect(refused).toBeGreaterThan(1)
   })
 
   it('that is true leads to few refusals', async () => {
