@@ -16,9 +16,12 @@ const MOST_REPEATS = 3
  * Sends the calls of a bulk job, which are reads, and repeats one above the retry layer where its
  * failure shows only that the node is slow, while others are answered:
  * - A deadline that passes in line, or while the call is throttled, says nothing against the call.
- *   Nor does one that passes in the first POST, unless what is asked for may be too much.
+ *   Nor does one that passes in the first POST.
  * - Where waiting in line has left time for a few attempts only, and those failed, the call is sent
  *   again three times at most.
+ *
+ * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
+ * for less, and such a call is not repeated.
  */
 export class PatientCalls {
   readonly #clock: Clock
@@ -38,20 +41,20 @@ export class PatientCalls {
     this.#mayBeTooMuch = mayBeTooMuch
   }
 
-  send(client: Client, request: Request & RequestMarks, repeats = MOST_REPEATS): Promise<Reply> {
+  /** `before` is how the node throttled the call, when it was sent before. */
+  send(client: Client, request: Request & RequestMarks, repeats = MOST_REPEATS, before?: HexlineError): Promise<Reply> {
     const answered = this.#answered
     const began = this.#clock.now()
     return client.send(request).then(this.#onReply, (error) => {
       const areOthersAnswered = this.#answered > answered
-      if (!isFailure(error) || !areOthersAnswered) throw error
-      if (this.#hasOnlyWaited(error)) return this.send(client, request, repeats)
+      const isTimeout = error instanceof TimeoutError
+      if (!isFailure(error) || !areOthersAnswered) throw isTimeout && error.attempts === 0 ? (before ?? error) : error
+      if (isThrottled(error)) return this.send(client, request, repeats, error)
+      const asksForLess = isTimeout && this.#mayBeTooMuch
+      if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.send(client, request, repeats, before)
       const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < ENOUGH_ATTEMPTS
-      if (!hasWaited || mayRepeat(error) !== true || repeats === 0) throw error
-      return this.send(client, request, repeats - 1)
+      if (!hasWaited || asksForLess || mayRepeat(error) !== true || repeats === 0) throw error
+      return this.send(client, request, repeats - 1, before)
     })
-  }
-
-  #hasOnlyWaited(error: HexlineError): boolean {
-    return (error instanceof TimeoutError && error.attempts <= (this.#mayBeTooMuch ? 0 : 1)) || isThrottled(error)
   }
 }

@@ -133,6 +133,25 @@ describe('a range', () => {
   })
 })
 
+describe('a range that a slow node cannot answer, while others are answered', () => {
+  const holds = ({ from, to }: Range) => from <= 500_000 && to >= 500_000
+
+  it('is halved where it takes too long, though most of its deadline has passed in line', async () => {
+    const { url } = await startNode((blocks, range) => (holds(range) && blocks > 3000 ? 1e9 : 200))
+    expect(await blocksOf(url, { rate: { callsPerSecond: 1 }, deadlineMs: 60_000 })).toEqual(right)
+  })
+
+  it('is reported as throttled where it always is', async () => {
+    const { url } = await startNode(
+      () => 200,
+      (range) => (holds(range) ? (_, response) => void response.writeHead(429).end('slow down') : undefined),
+    )
+    const started = clock.now()
+    expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'rate-limit', status: 429 })
+    expect(clock.now() - started).toBeLessThan(180_000)
+  })
+})
+
 describe('a slow node that fails every fifth POST', () => {
   const tooLong: Answer = each(({ id }) => failed({ id }, -32000, 'query exceeds max block range 2000'))
   const bad: Answer = (_, response) => void response.writeHead(502).end('<html>')
