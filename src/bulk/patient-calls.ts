@@ -17,8 +17,8 @@ const MOST_REPEATS = 3
  * failure shows only that the node is slow, while others are answered:
  * - A deadline that passes in line, or while the call is throttled, says nothing against the call.
  *   Nor does one that passes in the first POST.
- * - Where waiting in line has left time for a few attempts only, and those failed, the call is sent
- *   again three times at most.
+ * - Where waiting in line has left time for fewer attempts than the call may have, and those
+ *   failed, it is sent again three times at most.
  *
  * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
  * for less, and such a call is not repeated.
@@ -52,7 +52,8 @@ export class PatientCalls {
       if (isThrottled(error)) return this.send(client, request, repeats, error)
       const asksForLess = isTimeout && this.#mayBeTooMuch
       if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.send(client, request, repeats, before)
-      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < ENOUGH_ATTEMPTS
+      const enough = Math.min(ENOUGH_ATTEMPTS, request.attempts ?? ENOUGH_ATTEMPTS)
+      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
       if (!hasWaited || asksForLess || mayRepeat(error) !== true || repeats === 0) throw error
       return this.send(client, request, repeats - 1, before)
     })

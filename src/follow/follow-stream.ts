@@ -5,6 +5,7 @@ import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import type { Timer } from '../wait/clock.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
@@ -325,23 +326,31 @@ class Follower<I, L, T> {
   /**
    * Looks at the head from time to time, and stops where it is below this block, and so far below
    * the one that the catch-up began with: that one was false, or the chain was reset. Blocks that
-   * do not exist would be requested all the time.
+   * do not exist would be requested all the time. A stream that is abandoned is not ended, so the
+   * timer does not hold the process up: the calls of a catch-up do.
    */
   #watchHead(to: number, stop: AbortController): () => void {
     const clock = clockOf(this.#client)
     const client = this.#client.with({ signal: stop.signal })
     let isOver = false
+    const wait = () => {
+      timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
+      timer.unref()
+    }
     const lookAgain = async () => {
       // What fails here fails the catch-up, too, if it lasts.
       const target = await look(client, this.#job.confirmations).catch(() => undefined)
       if (isOver) return
       if (target !== undefined && target.number < to) stop.abort(HEAD_WAS_FALSE)
-      else timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
+      else wait()
     }
-    let timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
+    let timer: Timer
+    wait()
     return () => {
       isOver = true
       clock.cancel(timer)
+      // A look that is on its way is given up.
+      stop.abort()
     }
   }
 

@@ -234,6 +234,25 @@ it('a head that is false once, and far too high: blocks that do not exist are re
   expect(count() - settled).toBeLessThan(300)
 })
 
+it('a catch-up that has ended leaves no look at the head behind', async () => {
+  const chain = new ForkingChain(1000)
+  let looks = 0
+  let isGivenUp = false
+  const node = late(chain.node())
+  const server = await serve(async (post, response) => {
+    if (!post.entries.some(({ params }) => params[0] === 'latest') || ++looks === 1) return node(post, response)
+    await post.hungUp
+    isGivenUp = true
+  })
+  for await (const { type } of follow(clientOf(server.url), { from: 0 })) {
+    expect(type).toBe('block')
+    await sleep(6000)
+    if (looks > 1) break
+  }
+  await sleep(100)
+  expect(isGivenUp).toBe(true)
+})
+
 it('a shorter chain is a reorganisation once a hash at the same height differs', async () => {
   const chain = new ForkingChain(50)
   const server = await serve(chain.node())
