@@ -2,7 +2,7 @@ import type { HexlineError } from '../errors.ts'
 import type { Waiting } from '../wait/waiting.ts'
 import type { Call, Reply, Send } from './call.ts'
 import { atTheEdge, type CallFailure } from './call-failure.ts'
-import { isAmbiguous, mayBeHeld, mayHaveRun } from './failure-kinds.ts'
+import { isAmbiguous, isThrottled, mayBeHeld, mayHaveRun } from './failure-kinds.ts'
 import { type Backoff, fullJitter } from './retry-delay.ts'
 
 /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
@@ -103,9 +103,12 @@ export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Pr
   }
 }
 
-/** A gateway answered that it does not take the call now; rarely, it has passed it on before. */
+/**
+ * A gateway answered, by a status or in the body of a reply, that it does not take the call now;
+ * rarely, it has passed it on before.
+ */
 function isTurnedAway({ error, wasSent }: CallFailure): boolean {
-  return mayBeHeld(error, wasSent)
+  return mayBeHeld(error, wasSent) || (wasSent && isThrottled(error))
 }
 
 /**

@@ -151,6 +151,8 @@ describe('eth_sendRawTransaction', () => {
     ['429 and Retry-After', always('', { status: 429, headers: { 'retry-after': '0.01' } })],
     ['503 and Retry-After', always('', { status: 503, headers: { 'retry-after': '0.01' } })],
     ['429 and a JSON-RPC error', refuse(-32005, 'rate limit exceeded', { status: 429 })],
+    ['200 and a JSON-RPC error of too many calls', refuse(-32005, 'rate limit exceeded')],
+    ['200 and a JSON-RPC error of too much load', refuse(-32000, 'server is overloaded')],
   ])('that a gateway passed on before it answered %s is found when it is refused the second time', async (_, turnAway) => {
     const raw = await sign()
     const passOn: Answer = async (request, response) => {
