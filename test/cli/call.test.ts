@@ -248,7 +248,7 @@ describe('the node', () => {
     const stalled = await serve(silent)
     const { code, stderr } = await hexline(['call', 'eth_blockNumber', '--rpc', stalled.url, '--timeout', '0.2'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 200 ms \(--timeout\); is the node down or overloaded\?\n$/)
+    expect(stderr).toMatch(/^hexline: 127\.0\.0\.1:\d+: no reply within 0\.2 s \(--timeout\); is the node down or overloaded\?\n$/)
     expect(stalled.requests).toHaveLength(4)
   })
 

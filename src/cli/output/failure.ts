@@ -68,9 +68,15 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   // Only a server's text is shortened. What is wrong in a chain or a dataset names two hashes.
   if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
   const said = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
-  const message = error instanceof TimeoutError ? said.replace(/(?<=within \d{1,15} ms)$/, isOfService(error) ? ' (--deadline)' : ' (--timeout)') : said
+  const message = error.kind === 'timeout' ? inSeconds(said, error) : said
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
+}
+
+/** The time that ran out in the unit of the options, and the option that sets it. */
+function inSeconds(said: string, error: HexlineError): string {
+  const flag = error instanceof TimeoutError ? (isOfService(error) ? ' (--deadline)' : ' (--timeout)') : ''
+  return said.replace(/(?<=within )(\d{1,15}) ms$/, (_, ms: string) => `${Number(ms) / 1000} s${flag}`)
 }
 
 /** What was expected, as one types it in a shell. */
