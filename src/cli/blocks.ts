@@ -7,7 +7,7 @@ import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
-import { Meter, Tally } from './meter.ts'
+import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
@@ -20,6 +20,7 @@ import { count } from './output/units.ts'
 import { blockFrom, type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
 import { runFollow } from './run-follow.ts'
 import { onSignals } from './signals.ts'
+import { Tally } from './tally.ts'
 
 /** Flags that limit the load on the node. */
 export interface LimitFlags extends NodeFlags {

@@ -5,7 +5,7 @@ import { createClient } from '../client/create-client.ts'
 import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
 import { OptionError } from '../errors.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'
-import { Meter, Tally } from './meter.ts'
+import { Meter } from './meter.ts'
 import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -13,6 +13,7 @@ import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { count, countOf } from './output/units.ts'
 import { openRedis, type RedisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
+import { Tally } from './tally.ts'
 
 interface Flags extends LimitFlags, MessageFlags, RedisFlags {
   readonly to: string

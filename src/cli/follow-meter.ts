@@ -1,9 +1,10 @@
 import type { FollowProgress } from '../follow/follow-stream.ts'
-import type { Tally } from './meter.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
 import { count, durationOf } from './output/units.ts'
+import { Standstill } from './standstill.ts'
+import type { Tally } from './tally.ts'
 import { timeLeft } from './time-left.ts'
 
 /** Interval at which the display is updated, in ms. */
@@ -18,7 +19,8 @@ interface FollowMeterFlags extends MessageFlags {
 
 /**
  * Shows how far a job is that has no end: on a terminal in a line that is kept up to date,
- * elsewhere by a line every few seconds until it is at the head.
+ * elsewhere by a line every few seconds until it is at the head. While nothing arrives, it says
+ * why, as far as calls have failed.
  */
 export class FollowMeter {
   readonly #stream: TextStream
@@ -30,6 +32,7 @@ export class FollowMeter {
   #startedAt = 0
   #saidAt = 0
   #progress: FollowProgress | undefined
+  readonly #standstill: Standstill
 
   constructor(io: Pick<Io, 'stderr' | 'env'>, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, tally: Tally) {
     this.#stream = io.stderr
@@ -37,9 +40,11 @@ export class FollowMeter {
     this.#tally = tally
     this.#isKept = canRedraw(io) && !quiet && !json && !sharesTerminal
     this.#isSilent = sharesTerminal
+    this.#standstill = new Standstill({ tell: (sentence, facts) => this.tell(sentence, facts), explain: messages.explain }, tally)
   }
 
   start(): void {
+    this.#standstill.start()
     this.#startedAt = this.#saidAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
@@ -47,26 +52,43 @@ export class FollowMeter {
 
   update(progress: FollowProgress): void {
     this.#progress = progress
+    if (progress.failure === undefined) this.#standstill.moved()
+    else this.#standstill.tell(progress.failure)
   }
 
-  /** Removes the line, so that a message can take its place. */
-  makeRoom(): void {
-    if (this.#isKept) this.#stream.write('\r\x1b[K')
+  /** What has arrived is written now: until `written`, the job waits for nothing else. */
+  writing(): void {
+    this.#standstill.writing()
+  }
+
+  written(): void {
+    this.#standstill.written()
+  }
+
+  /** Prints a message in place of the line, which comes again below it. */
+  tell(...[sentence, facts]: Parameters<Messages['tell']>): void {
+    this.#makeRoom()
+    this.#messages.tell(sentence, facts)
   }
 
   stop(): void {
     clearInterval(this.#ticker)
-    this.makeRoom()
+    this.#makeRoom()
+  }
+
+  #makeRoom(): void {
+    if (this.#isKept) this.#stream.write('\r\x1b[K')
   }
 
   #tick(): void {
+    this.#standstill.explain()
     const figures = this.#figures
     if (figures === undefined) return
     if (this.#isKept) this.#stream.write(`\r${followLine(figures, this.#stream.columns)}\x1b[K`)
-    else if (!this.#isSilent && figures.behind > 0 && performance.now() - this.#saidAt >= LINE_EVERY) this.#tell(figures)
+    else if (!this.#isSilent && figures.behind > 0 && performance.now() - this.#saidAt >= LINE_EVERY) this.#report(figures)
   }
 
-  #tell({ number, blocks, behind, rate, rollbacks, msLeft, retries, throttled }: FollowFigures): void {
+  #report({ number, blocks, behind, rate, rollbacks, msLeft, retries, throttled }: FollowFigures): void {
     this.#saidAt = performance.now()
     const failures = failuresText(this.#tally)
     const parts = [
@@ -97,7 +119,8 @@ export class FollowMeter {
     return {
       ...{ number, blocks, behind, rollbacks, retries, throttled },
       rate: Math.round((blocks * 1000) / Math.max(1, elapsed)),
-      msLeft: behind === 0 ? undefined : timeLeft({ done: blocks, total: blocks + behind }, elapsed),
+      // Nobody knows how long it stands still.
+      msLeft: behind === 0 || this.#standstill.isOn ? undefined : timeLeft({ done: blocks, total: blocks + behind }, elapsed),
     }
   }
 }

@@ -8,7 +8,7 @@ import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { eventTopic } from './event-topic.ts'
-import { Meter, Tally } from './meter.ts'
+import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
@@ -22,6 +22,7 @@ import { count } from './output/units.ts'
 import { collect } from './params.ts'
 import { type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
 import { onSignals } from './signals.ts'
+import { Tally } from './tally.ts'
 
 /** The flags that say which logs. */
 export interface LogsFlags extends LimitFlags, RangeFlags {

@@ -1,40 +1,12 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
-import type { HexlineError } from '../errors.ts'
-import type { Layer } from '../rpc/call.ts'
-import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
+import { Standstill } from './standstill.ts'
+import type { Tally } from './tally.ts'
 import { timeLeft } from './time-left.ts'
-import { Trouble } from './trouble.ts'
-
-/** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
-export class Tally {
-  retries = 0
-  throttled = 0
-  /** The last of these failures, unless a call has been answered since. */
-  failure: HexlineError | undefined
-
-  /** Counts failures on their way to the retry layer. */
-  readonly layer: Layer = (next) => (call) =>
-    next(call).then(
-      (reply) => {
-        this.failure = undefined
-        return reply
-      },
-      (error) => {
-        // A range that is too large is not repeated, but split.
-        if (isFailure(error) && error.kind !== 'range-too-large') {
-          isThrottled(error) ? this.throttled++ : this.retries++
-          // Where hexline goes another way, nothing is tried again.
-          if (mayRepeat(error) === true) this.failure = error
-        }
-        throw error
-      },
-    )
-}
 
 interface MeterFlags extends MessageFlags {
   /**
@@ -54,8 +26,6 @@ interface MeterProgress extends Progress {
 const TICK = 500
 /** Interval between two lines where there is no bar, in ms. */
 const LINE_EVERY = 5000
-/** How long nothing may arrive before it says why, in ms. */
-const STILL = 5000
 
 /**
  * Shows the progress of a bulk job: a bar on a terminal, elsewhere a line every few seconds. While
@@ -74,12 +44,7 @@ export class Meter<P extends MeterProgress = Progress> {
   #startedAt = 0
   #saidAt = 0
   #progress: P | undefined
-  readonly #trouble: Trouble
-  /** The output is taking what has arrived: its reader may hold the job up. */
-  #isWriting = false
-  /** Since when the next block is waited for. */
-  #waitingSince = 0
-  #explainedAt = Number.NEGATIVE_INFINITY
+  readonly #standstill: Standstill
 
   constructor(
     io: Pick<Io, 'stderr' | 'env'>,
@@ -97,42 +62,35 @@ export class Meter<P extends MeterProgress = Progress> {
       this.makeRoom()
       messages.tell(sentence, facts)
     }
-    this.#trouble = new Trouble({ tell, explain: messages.explain })
+    this.#standstill = new Standstill({ tell, explain: messages.explain }, tally)
   }
 
   /** Begins, or begins anew. */
   start(): void {
     this.clear()
     this.#progress = undefined
-    this.#isWriting = false
-    this.#startedAt = this.#saidAt = this.#waitingSince = performance.now()
+    this.#standstill.start()
+    this.#startedAt = this.#saidAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
   }
 
   update(progress: P): void {
     const isFirst = this.#progress === undefined
-    if (progress.done !== this.#progress?.done) this.#moved()
+    if (progress.done !== this.#progress?.done) this.#standstill.moved()
     this.#progress = progress
     if (!this.#hasBar) return
     if (isFirst) this.#startBar(progress)
     else this.#bar?.update(progress.done)
   }
 
-  #moved(): void {
-    this.#waitingSince = performance.now()
-    // What was fetched before may arrive while the node is down.
-    if (this.#tally.failure === undefined) this.#trouble.tell(undefined)
-  }
-
   /** What has arrived is written now: until `written`, the job waits for nothing else. */
   writing(): void {
-    this.#isWriting = true
+    this.#standstill.writing()
   }
 
   written(): void {
-    this.#isWriting = false
-    this.#waitingSince = performance.now()
+    this.#standstill.written()
   }
 
   /** Ends what it shows. */
@@ -175,7 +133,7 @@ export class Meter<P extends MeterProgress = Progress> {
   #tick(): void {
     const progress = this.#progress
     const waited = performance.now() - this.#saidAt
-    if (this.#isStill) this.#explain()
+    this.#standstill.explain()
     if (this.#hasBar) {
       if (this.#bar !== undefined) this.#bar.update(progress?.done ?? 0)
       else if (progress !== undefined) this.#startBar(progress)
@@ -205,14 +163,6 @@ export class Meter<P extends MeterProgress = Progress> {
         ...this.#counts,
       },
     )
-  }
-
-  /** Says why nothing arrives. Failures may differ by no more than the block they name. */
-  #explain(): void {
-    const now = performance.now()
-    if (now - this.#explainedAt < LINE_EVERY) return
-    this.#explainedAt = now
-    this.#trouble.tell(this.#tally.failure)
   }
 
   #sayWaiting(): void {
@@ -256,11 +206,6 @@ export class Meter<P extends MeterProgress = Progress> {
     return said === '' ? '' : before + said
   }
 
-  /** Nothing arrives, because calls fail. */
-  get #isStill(): boolean {
-    return this.#tally.failure !== undefined && !this.#isWriting && performance.now() - this.#waitingSince >= STILL
-  }
-
   /** Blocks per second so far. */
   get #rate(): number {
     return rateOf(this.#progress === undefined ? 0 : seenOf(this.#progress).done, performance.now() - this.#startedAt)
@@ -268,7 +213,7 @@ export class Meter<P extends MeterProgress = Progress> {
 
   get #msLeft(): number | undefined {
     // Nobody knows how long it goes on like this.
-    if (this.#isStill) return undefined
+    if (this.#standstill.isOn) return undefined
     return this.#progress && timeLeft(seenOf(this.#progress), performance.now() - this.#startedAt)
   }
 

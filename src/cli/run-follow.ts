@@ -7,16 +7,15 @@ import { followLines } from '../follow/follow-lines.ts'
 import type { FollowJob, FollowProgress } from '../follow/follow-stream.ts'
 import { openCursorFile } from './cursor-file.ts'
 import { FollowMeter } from './follow-meter.ts'
-import { Tally } from './meter.ts'
 import { endpointFrom, type NodeFlags } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
-import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
+import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { standardOutput } from './output/standard-output.ts'
 import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
-import { Trouble } from './trouble.ts'
+import { Tally } from './tally.ts'
 
 /** What to follow, and where to. */
 export interface FollowRun {
@@ -38,16 +37,10 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
   const tally = new Tally()
   const meter = new FollowMeter(io, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)
-  const tell: Messages['tell'] = (sentence, facts) => {
-    meter.makeRoom()
-    messages.tell(sentence, facts)
-  }
-  const trouble = new Trouble({ ...messages, tell })
   const onProgress = (progress: FollowProgress) => {
     const { failure, blocks, rollbacks } = progress
     meter.update(progress)
-    trouble.tell(failure)
-    if (failure === undefined && blocks + rollbacks === 0) tell(...waitingFor(job, progress))
+    if (failure === undefined && blocks + rollbacks === 0) meter.tell(...waitingFor(job, progress))
   }
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
   const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, tally.layer] })
@@ -59,10 +52,13 @@ export async function runFollow({ flags, limits, options, cursor: path }: Follow
   try {
     for await (const { line, cursor, rolledBack } of followLines(client, job)) {
       file?.prepare(cursor, line)
+      meter.writing()
       await output.write([output.isTerminal ? lineForTerminal([line]) : line])
       await output.commit()
+      meter.written()
       file?.commit()
-      if (rolledBack > 0) tell(`${count(rolledBack)} ${rolledBack === 1 ? 'block was' : 'blocks were'} rolled back`, { type: 'rollback', blocks: rolledBack })
+      if (rolledBack > 0)
+        meter.tell(`${count(rolledBack)} ${rolledBack === 1 ? 'block was' : 'blocks were'} rolled back`, { type: 'rollback', blocks: rolledBack })
     }
   } catch (error) {
     // The reader has closed our output, such as `head`.

@@ -10,6 +10,11 @@ export class Trouble {
     this.#messages = messages
   }
 
+  /** One was reported, and its end was not. */
+  get isTold(): boolean {
+    return this.#said !== undefined
+  }
+
   /** Undefined for progress. */
   tell(failure: HexlineError | undefined): void {
     const sentence = failure && this.#messages.explain(failure)

@@ -4,7 +4,7 @@ import { createClient } from '../client/create-client.ts'
 import type { Endpoint } from '../client/endpoint.ts'
 import { type DatasetReport, verifyDataset } from '../dataset/verify-dataset.ts'
 import { OptionError } from '../errors.ts'
-import { Meter, Tally } from './meter.ts'
+import { Meter } from './meter.ts'
 import { endpointIn, type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import { type Io, widthOf } from './output/io.ts'
@@ -14,6 +14,7 @@ import { printText } from './output/print.ts'
 import { table, wrapped } from './output/table.ts'
 import { count, countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
+import { Tally } from './tally.ts'
 
 interface Flags extends MessageFlags, Pick<NodeFlags, 'deadline' | 'timeout'> {
   /** True without a URL. */

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { FollowMeter } from '../../src/cli/follow-meter.ts'
-import { Tally } from '../../src/cli/meter.ts'
 import { messagesFor } from '../../src/cli/output/messages.ts'
+import { Tally } from '../../src/cli/tally.ts'
+import { NetworkError } from '../../src/errors.ts'
 import { printedStream } from '../support/printed.ts'
+import { answering, failing } from '../support/tallied.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -29,10 +31,10 @@ describe('on a terminal', () => {
     meter.update({ ...behind, number: 4_000n, blocks: 4_000 })
     vi.advanceTimersByTime(500)
     expect(taken()).toBe('\rblock 4000 | 4,000 blocks | at the head | 3 calls throttled\x1b[K')
-    meter.makeRoom()
-    expect(taken()).toBe('\r\x1b[K')
+    meter.tell('1 block was rolled back', { type: 'rollback', blocks: 1 })
+    expect(taken()).toBe('\r\x1b[K1 block was rolled back\n')
     meter.stop()
-    taken()
+    expect(taken()).toBe('\r\x1b[K')
     vi.advanceTimersByTime(60_000)
     expect(taken()).toBe('')
   })
@@ -71,5 +73,49 @@ describe('without a terminal', () => {
       ...{ type: 'progress', number: '1000', blocks: 1_000, behind: 3_000, blocksPerSecond: 200, secondsLeft: 15 },
       ...{ rollbacks: 1, retries: 2, throttled: 0 },
     })
+  })
+
+  it('says why nothing arrives, once; until a block comes, no time is left', async () => {
+    const { meter, tally, taken } = start()
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(5_000)
+    const why = 'no progress, trying again: node: no connection; is the node running, and is the URL right?\n'
+    expect(taken(), 'before the first block').toBe(why)
+    await answering(tally)
+    meter.update(behind)
+    expect(taken()).toBe('the node answers again\n')
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe(`block 1000 | 182 blocks/s | 3,000 behind | 17 s left | 2 calls repeated\n${why}`)
+    // Such as a look at the head: what the stream waits for still fails.
+    await answering(tally)
+    vi.advanceTimersByTime(5_000)
+    expect(taken()).toBe('block 1000 | 95 blocks/s | 3,000 behind | 2 calls repeated\n')
+    meter.update({ ...behind, number: 1_001n, blocks: 1_001 })
+    expect(taken()).toBe('the node answers again\n')
+  })
+
+  it('tells at once of a failure that the stream reports', () => {
+    const { meter, taken } = start({ sharesTerminal: true })
+    meter.update({ ...behind, failure: new NetworkError('node: cut') })
+    meter.update({ ...behind, failure: new NetworkError('node: cut') })
+    expect(taken()).toBe('no progress, trying again: node: cut; is the node running, and is the URL right?\n')
+    meter.update(behind)
+    expect(taken()).toBe('the node answers again\n')
+  })
+
+  it('says nothing while the reader of the output holds the stream up, nor where nothing fails', async () => {
+    const { meter, tally, taken } = start({ sharesTerminal: true })
+    meter.update(behind)
+    vi.advanceTimersByTime(60_000)
+    expect(taken()).toBe('')
+    meter.writing()
+    await failing(tally, new NetworkError('node: no connection'))
+    vi.advanceTimersByTime(60_000)
+    meter.written()
+    vi.advanceTimersByTime(4_500)
+    expect(taken()).toBe('')
+    vi.advanceTimersByTime(500)
+    expect(taken()).toContain('no progress, trying again: node: no connection')
   })
 })

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
 import type { Progress } from '../../src/bulk/range-stream.ts'
-import { Meter, Tally } from '../../src/cli/meter.ts'
+import { Meter } from '../../src/cli/meter.ts'
 import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'
+import { Tally } from '../../src/cli/tally.ts'
 import { NetworkError, RpcError } from '../../src/errors.ts'
 import { type Call, replyOf } from '../../src/rpc/call.ts'
 import { printedStream } from '../support/printed.ts'
 import { errorOf } from '../support/server.ts'
+import { answering, failing } from '../support/tallied.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -16,16 +18,6 @@ function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal
   const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args }), flags, tally)
   meter.start()
   return { meter, tally, taken, stream }
-}
-
-/** Has an attempt of a call fail. */
-async function failing(tally: Tally, error: Error): Promise<void> {
-  await errorOf(tally.layer(() => Promise.reject(error))({} as Call))
-}
-
-/** Has a call answered. */
-async function answering(tally: Tally): Promise<void> {
-  await tally.layer(() => Promise.resolve(replyOf(1)))({} as Call)
 }
 
 const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
