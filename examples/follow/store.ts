@@ -14,19 +14,26 @@ let head = 0n
 const onProgress = (progress: FollowProgress) => {
   head = progress.head ?? head
 }
-let uncommitted = 0
+let begunAt: number | undefined
 for await (const item of follow(client, { from, logs: true, onProgress })) {
-  if (uncommitted++ === 0) await database.run('BEGIN')
+  if (begunAt === undefined) await database.run('BEGIN')
+  begunAt ??= Date.now()
   if (item.type === 'rollback') for (const { hash } of item.blocks) await database.run('DELETE FROM logs WHERE block = $1', [hash])
   else {
     const { block, logs } = item
-    for (const { logIndex, address, topics, data } of logs)
-      await database.run('INSERT INTO logs VALUES ($1, $2, $3, $4, $5)', [block.hash, logIndex, address, topics.join(), data])
+    const rows = await database.createAppender('logs')
+    for (const { logIndex, address, topics, data } of logs) {
+      rows.appendVarchar(block.hash)
+      rows.appendInteger(logIndex)
+      for (const text of [address, topics.join(), data]) rows.appendVarchar(text)
+      rows.endRow()
+    }
+    rows.closeSync()
   }
-  // While it is behind, 500 blocks are one transaction; then each block is.
-  if (item.type === 'block' && item.block.number < head && uncommitted < 500) continue
+  // While it is behind, the blocks of a second are one transaction; then each block is.
+  if (item.type === 'block' && item.block.number < head && Date.now() - begunAt < 1000) continue
   await database.run('DELETE FROM place')
   await database.run('INSERT INTO place VALUES ($1)', [JSON.stringify(item.cursor)])
   await database.run('COMMIT')
-  uncommitted = 0
+  begunAt = undefined
 }
