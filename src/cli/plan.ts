@@ -49,13 +49,14 @@ Examples:
         'It takes the options that say what to fetch, and how fast, asks the node for a sample of the range, and writes nothing.',
     )
     .addCommand(
-      planFlags(exportFlags(described('export', 'an export into a new folder'), new Option('--out <folder>', 'not used'))).action(
-        (flags: ExportFlags & PlanFlags) =>
+      planFlags(exportFlags(described('export', 'an export into a new folder'), new Option('--out <folder>', 'not used')))
+        .option('--shard <index/count>', 'not used: the plan is for all shards together')
+        .action((flags: ExportFlags & PlanFlags) =>
           reportPlan(flags, io, (signal, plan) => {
             const job = checkExportOptions({ ...exportOptionsFrom(flags), dir: '.', signal })
             return (client) => runExportPlan(client, job, plan)
           }),
-      ),
+        ),
     )
     .addCommand(
       planFlags(blocksFlags(described('blocks', 'a range of blocks as NDJSON'))).action((flags: BlocksFlags & PlanFlags) =>

@@ -11,6 +11,7 @@ import { tableNames } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { harmlessText } from '../text.ts'
 import { type Answer, ask, loadDuckDb, type Value } from './duckdb.ts'
+import { checkIsFolder } from './folder.ts'
 import { csvLine } from './output/csv.ts'
 import { Interrupted } from './output/failure.ts'
 import { type Io, widthOf } from './output/io.ts'
@@ -59,6 +60,7 @@ Views, types and example queries are in docs/datasets.md.`,
 async function askFolder(folder: string, given: string, flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const dir = resolve(folder)
+  await checkIsFolder(folder)
   const manifest = await openDataset(dir)
   const query = given === '-' ? await text(process.stdin) : given
   const setup = duckDbViews(dir, manifest)
@@ -90,11 +92,12 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
 
 /** The manifest of a folder whose files are there. */
 async function openDataset(dir: string): Promise<Manifest> {
-  const isThere = (path: string) => stat(path).catch(() => undefined)
-  if (!(await isThere(dir))?.isDirectory()) throw new OptionError('<folder>', 'a folder', (await isThere(dir)) ? 'a file' : 'a path that does not exist')
-  if ((await isThere(resolve(dir, MANIFEST))) === undefined && (await hasParts(dir)))
-    throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
-  if ((await isThere(resolve(dir, MANIFEST))) === undefined) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
+  const hasManifest = await stat(resolve(dir, MANIFEST)).then(
+    () => true,
+    () => false,
+  )
+  if (!hasManifest && (await hasParts(dir))) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
+  if (!hasManifest) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
   const manifest = await readCheckedManifest(dir)
   await checkFiles(dir, manifest)
   return manifest

@@ -4,6 +4,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plain } from '../verify/mismatch.ts'
 import { falsehood } from './falsehood.ts'
+import { MENDING } from './folder.ts'
 import { LOCK } from './lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
 
@@ -19,8 +20,8 @@ export async function checkFolder(dir: string, { tables, ranges }: Manifest): Pr
   }
   for (const { name, bytes } of files.values()) {
     const there = await lstat(join(dir, name)).catch(() => undefined)
-    if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : kindOf(there)))
-    if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size)
+    if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : kindOf(there)), `. ${MENDING}`)
+    if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size, `. ${MENDING}`)
   }
   for (const name of await readdir(dir)) {
     if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running, or was killed and has to be run again'))
@@ -56,5 +57,5 @@ export async function checkDigest(dir: string, { name, bytes, sha256 }: FileEntr
   const hash = createHash('sha256')
   for await (const piece of createReadStream(join(dir, name), { highWaterMark: Math.min(PIECE, bytes + 1), ...(signal && { signal }) })) hash.update(piece)
   const digest = hash.digest('hex')
-  if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest)
+  if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest, `. ${MENDING}`)
 }

@@ -104,7 +104,7 @@ export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'r
 }
 
 /** A file depends on its blocks and options alone. */
-const MENDING = 'The same options export the blocks of this file to another folder: copy the file from there'
+export const MENDING = 'The same options export the blocks of this file to another folder: copy the file from there'
 
 /**
  * Throws if a file of the manifest is missing or has another size, or is not in the folder but

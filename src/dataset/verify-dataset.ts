@@ -168,7 +168,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
 /** The manifest of a folder that holds what it names. */
 async function openDataset(dir: string): Promise<Manifest> {
   const there = await stat(dir).catch(() => undefined)
-  if (!there?.isDirectory()) throw new OptionError('dir', 'a folder', there === undefined ? 'a path that does not exist' : 'a file')
+  if (!there?.isDirectory()) throw new OptionError('dir', 'a folder', `${JSON.stringify(dir)}, which ${there === undefined ? 'does not exist' : 'is a file'}`)
   if (await hasParts(dir)) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
   const manifest = await readCheckedManifest(dir)
   const isZstd = manifest.format === 'ndjson.zst' || manifest.compression === 'zstd'

@@ -70,7 +70,7 @@ describe('hexline plan', () => {
   it('writes nothing, also where a folder is named', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hexline-plan-cli-'))
     onTestFinished(() => rm(folder, { recursive: true }))
-    const { code } = await hexline(['plan', 'export', ...range(), '--format', 'ndjson', '--out', join(folder, 'data')])
+    const { code } = await hexline(['plan', 'export', ...range(), '--format', 'ndjson', '--out', join(folder, 'data'), '--shard', '2/3'])
     expect(code).toBe(0)
     expect((await hexline(['plan', 'blocks', ...range(), '--out', join(folder, 'blocks.ndjson')])).code).toBe(0)
     expect(await readdir(folder)).toEqual([])

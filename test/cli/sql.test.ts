@@ -161,8 +161,9 @@ describe('hexline sql refuses', () => {
 
   it('what is not a folder, and a folder that is not a dataset', async () => {
     const file = join(dir, 'manifest.json')
-    expect((await hexline(['sql', join(folder, 'nowhere'), 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a path that does not exist\n')
-    expect((await hexline(['sql', file, 'x'])).stderr).toBe('hexline: <folder>: expected a folder, received a file\n')
+    const nowhere = join(folder, 'nowhere')
+    expect((await hexline(['sql', nowhere, 'x'])).stderr).toBe(`hexline: <folder>: expected a folder, received "${nowhere}", which does not exist\n`)
+    expect((await hexline(['sql', file, 'x'])).stderr).toBe(`hexline: <folder>: expected a folder, received "${file}", which is a file\n`)
     expect(await hexline(['sql', folder, 'x'])).toEqual({
       code: 2,
       stdout: '',

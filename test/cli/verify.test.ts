@@ -127,7 +127,11 @@ it('exits with 1 at the first mismatch, and names file, block and field', async 
   await writeFile(path, forged)
   const { code, stdout, stderr } = await hexline(['verify', whole])
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toMatch(new RegExp(`^hexline: ${LOGS}: sha256: expected [0-9a-f]{64}, found [0-9a-f]{64}\n$`))
+  expect(stderr).toMatch(
+    new RegExp(
+      `^hexline: ${LOGS}: sha256: expected [0-9a-f]{64}, found [0-9a-f]{64}\\. The same options export the blocks of this file to another folder: copy the file from there\n$`,
+    ),
+  )
   const json = JSON.parse((await hexline(['verify', whole, '--json'])).stderr)
   expect(json).toMatchObject({ type: 'error', kind: 'integrity', file: LOGS, field: 'sha256', exitCode: 1 })
   await writeFile(path, right)
@@ -149,7 +153,9 @@ it('names the block at which a node disagrees, with both hashes in full', async 
 })
 
 it.each([
-  [['nothing-is-here'], '<folder>: expected a folder, received a path that does not exist'],
+  [['nothing-is-here'], '<folder>: expected a folder, received "nothing-is-here", which does not exist'],
+  [['package.json'], '<folder>: expected a folder, received "package.json", which is a file'],
+  [['https://rpc.example.com/s3cr3t'], '<folder>: expected a folder, received a URL, which does not exist'],
   [['.', '--sample', '3'], '--sample: expected --against with it, received no --against'],
   [['.', '--against'], "--against: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing"],
   [['.', '--against', 'http://127.0.0.1:1', '--seed', '-1'], '--seed: expected a whole number from 0 to 2147483647, received -1'],

@@ -361,9 +361,9 @@ describe('bad input', () => {
   })
 
   it('a path of nothing, or of a file', async () => {
-    await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a path that does not exist')
+    await expect(verifyDataset(dir)).rejects.toThrow(`dir: expected a folder, received "${dir}", which does not exist`)
     await writeFile(dir, '')
-    await expect(verifyDataset(dir)).rejects.toThrow('dir: expected a folder, received a file')
+    await expect(verifyDataset(dir)).rejects.toThrow(`dir: expected a folder, received "${dir}", which is a file`)
     await expect(verifyDataset('a\0b')).rejects.toThrow('dir: expected the path of a folder, received "a')
     await expect(verifyDataset('')).rejects.toThrow('dir: expected the path of a folder, received ""')
   })

@@ -36,11 +36,13 @@ export function redactPath(path: string): string {
 }
 
 /**
- * The `received` of an error, with a string argument redacted. A description, such as `an object`,
- * stays as it is.
+ * The `received` of an error, with a string argument redacted, and a path of which more is said. A
+ * description, such as `an object`, stays as it is.
  */
 export function redactReceived(received: string): string {
   if (received === 'undefined') return 'nothing'
+  const [, path, more] = /^("(?:[^"\\]|\\.)*")(, which .*)$/s.exec(received) ?? []
+  if (path !== undefined) return `${redactPath(JSON.parse(path) as string)}${more}`
   if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received
   const text = JSON.parse(received) as string
   // `show` has cut it to 80 characters.
