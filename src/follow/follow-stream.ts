@@ -5,7 +5,6 @@ import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
-import type { Timer } from '../wait/clock.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
@@ -16,6 +15,7 @@ import { type Confirmations, look, targetFrom } from './look.ts'
 import { NearTimeout } from './near-timeout.ts'
 import { NEAR, nextStep, type Step, type Target } from './next-step.ts'
 import { Pace } from './pace.ts'
+import { HEAD_WAS_FALSE, watchHead } from './watch-head.ts'
 
 /** What to follow. Already checked. */
 export interface FollowJob extends SourceOptions {
@@ -55,11 +55,6 @@ const MOST_CONTRADICTIONS = 8
  * as false: one look may have met a node that is not synchronised yet.
  */
 const ENOUGH_LOOKS = 4
-
-/** How often the head is looked at while the stream catches up with it, in ms. */
-const LOOK_AGAIN_MS = 5_000
-/** Why a catch-up ends before its last block. */
-const HEAD_WAS_FALSE = new Error('the head was far too high')
 
 /**
  * Blocks from history through the head, and rollbacks of those that were replaced, as `itemOf`
@@ -308,49 +303,18 @@ class Follower<I, L, T> {
   /** The same at bulk speed, as long as the head is not far below the last of these blocks. */
   async *#catchUp(step: Extract<Step, { readonly type: 'catch-up' }>): AsyncGenerator<T, boolean, undefined> {
     const { stop, release } = stopWith(this.#job.signal)
-    const unwatch = this.#watchHead(step.to, stop)
+    const unwatch = watchHead(this.#client, this.#job.confirmations, step.to, stop)
     try {
       return yield* this.#deliver(
         deepBlocks(this.#client, step, { ...this.#job, signal: stop.signal }, this.#reader, this.#identity.chainId ?? undefined),
         step,
       )
     } catch (error) {
-      if (stop.signal.reason === HEAD_WAS_FALSE && !this.#isMaking) return true
+      if (error === HEAD_WAS_FALSE) return true
       throw error
     } finally {
       unwatch()
       release()
-    }
-  }
-
-  /**
-   * Looks at the head from time to time, and stops where it is below this block, and so far below
-   * the one that the catch-up began with: that one was false, or the chain was reset. Blocks that
-   * do not exist would be requested all the time. A stream that is abandoned is not ended, so the
-   * timer does not hold the process up: the calls of a catch-up do.
-   */
-  #watchHead(to: number, stop: AbortController): () => void {
-    const clock = clockOf(this.#client)
-    const client = this.#client.with({ signal: stop.signal })
-    let isOver = false
-    const wait = () => {
-      timer = clock.wakeAt(clock.now() + LOOK_AGAIN_MS, lookAgain)
-      timer.unref()
-    }
-    const lookAgain = async () => {
-      // What fails here fails the catch-up, too, if it lasts.
-      const target = await look(client, this.#job.confirmations).catch(() => undefined)
-      if (isOver) return
-      if (target !== undefined && target.number < to) stop.abort(HEAD_WAS_FALSE)
-      else wait()
-    }
-    let timer: Timer
-    wait()
-    return () => {
-      isOver = true
-      clock.cancel(timer)
-      // A look that is on its way is given up.
-      stop.abort()
     }
   }
 

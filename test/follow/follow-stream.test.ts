@@ -234,6 +234,24 @@ it('a head that is false once, and far too high: blocks that do not exist are re
   expect(count() - settled).toBeLessThan(300)
 })
 
+it('what onProgress throws ends the stream, also in the moment in which a head turns out to be false', async () => {
+  const chain = new ForkingChain(1000)
+  const server = await serve(nodeWithHeads(chain, [1_000_000]))
+  const onProgress = () => {
+    throw new Error('no room')
+  }
+  let items = 0
+  const all = async () => {
+    for await (const _ of follow(clientOf(server.url), { from: 0, onProgress })) {
+      items++
+      // A look at the head comes in the meantime.
+      await sleep(6000)
+    }
+  }
+  expect((await errorOf(all())).message).toBe('no room')
+  expect(items).toBe(1)
+})
+
 it('a catch-up that has ended leaves no look at the head behind', async () => {
   const chain = new ForkingChain(1000)
   let looks = 0
