@@ -4,11 +4,11 @@ import type { Exchange, HttpReply, HttpRequest } from '../http/exchange.ts'
 import { BodyProgress } from '../http/progress.ts'
 import { Pool } from '../http/undici.ts'
 import { openWebSocket } from './handshake.ts'
-import { ended, Line, type LineOptions, type LiveSubscription, type SubscriptionListener } from './line.ts'
 import { Pending } from './pending.ts'
+import { ended, type LiveSubscription, Session, type SessionOptions, type SubscriptionListener } from './session.ts'
 
 /** An exchange's endpoint and limits. */
-export interface WebSocketOptions extends LineOptions {
+export interface WebSocketOptions extends SessionOptions {
   /** Headers of the handshake, with names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Whether to offer compression. */
@@ -44,13 +44,13 @@ class WebSocketClient implements WebSocketExchange {
   readonly #closing = new AbortController()
   readonly #progress = new BodyProgress()
   /** The socket for new requests. */
-  #line: Line | undefined
-  #opening: Promise<Line | HttpReply> | undefined
+  #session: Session | undefined
+  #opening: Promise<Session | HttpReply> | undefined
   /** Sockets that are open, replaced ones included. */
-  readonly #lines = new Set<Line>()
+  readonly #sessions = new Set<Session>()
   /** Subscriptions whose ids have not come yet. */
   #subscribing = 0
-  #lastAnswered: Line | undefined
+  #lastAnswered: Session | undefined
 
   constructor(options: WebSocketOptions) {
     this.#options = options
@@ -65,7 +65,7 @@ class WebSocketClient implements WebSocketExchange {
     return new Promise((resolve, reject) => {
       const pending = new Pending(this.#options, request, signal, resolve, reject)
       if (pending.isSettled) return
-      if (this.#line !== undefined) this.#line.send(pending)
+      if (this.#session !== undefined) this.#session.send(pending)
       else void this.#sendWhenOpen(pending)
     })
   }
@@ -75,22 +75,22 @@ class WebSocketClient implements WebSocketExchange {
     try {
       const id = await subscribe()
       // Nothing but microtasks has run since the reply: no other socket has answered meanwhile.
-      return (this.#lastAnswered as Line).subscribe(id, listener)
+      return (this.#lastAnswered as Session).subscribe(id, listener)
     } finally {
-      if (--this.#subscribing === 0) for (const line of this.#lines) line.forgetUnclaimed()
+      if (--this.#subscribing === 0) for (const session of this.#sessions) session.forgetUnclaimed()
     }
   }
 
   async close(): Promise<void> {
     const error = new ClosedError()
     this.#closing.abort(error)
-    for (const line of this.#lines) line.close(error)
+    for (const session of this.#sessions) session.close(error)
     await this.#own?.destroy()
   }
 
   async #sendWhenOpen(pending: Pending): Promise<void> {
     this.#opening ??= this.#open()
-    let opened: Line | HttpReply
+    let opened: Session | HttpReply
     try {
       opened = await this.#opening
     } catch (error) {
@@ -98,31 +98,31 @@ class WebSocketClient implements WebSocketExchange {
     }
     if (pending.isSettled) return
     // The socket may have been replaced or have ended since.
-    if (!(opened instanceof Line)) pending.succeed(opened)
-    else if (this.#line !== undefined) this.#line.send(pending)
+    if (!(opened instanceof Session)) pending.succeed(opened)
+    else if (this.#session !== undefined) this.#session.send(pending)
     else pending.fail(ended(this.#options))
   }
 
-  async #open(): Promise<Line | HttpReply> {
+  async #open(): Promise<Session | HttpReply> {
     try {
       const opened = await openWebSocket({ ...this.#options, dispatcher: this.#dispatcher }, this.#closing.signal)
       if ('status' in opened) return opened
-      const line = new Line(opened, this.#options, this.#progress, {
+      const session = new Session(opened, this.#options, this.#progress, {
         isSubscribing: () => this.#subscribing > 0,
         answered: (answering) => {
           this.#lastAnswered = answering
         },
         replaced: (old) => {
-          if (this.#line === old) this.#line = undefined
+          if (this.#session === old) this.#session = undefined
         },
         ended: (old) => {
-          this.#lines.delete(old)
-          if (this.#line === old) this.#line = undefined
+          this.#sessions.delete(old)
+          if (this.#session === old) this.#session = undefined
         },
       })
-      this.#lines.add(line)
-      this.#line = line
-      return line
+      this.#sessions.add(session)
+      this.#session = session
+      return session
     } finally {
       this.#opening = undefined
     }

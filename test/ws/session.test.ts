@@ -7,11 +7,11 @@ import { Pool } from '../../src/http/undici.ts'
 import { Alarms } from '../../src/wait/alarms.ts'
 import { systemClock } from '../../src/wait/clock.ts'
 import { openWebSocket } from '../../src/ws/handshake.ts'
-import { ended, Line } from '../../src/ws/line.ts'
 import { Pending } from '../../src/ws/pending.ts'
+import { ended, Session } from '../../src/ws/session.ts'
 import { never, type Reaction, serveWebSocket } from '../support/web-socket-server.ts'
 
-/** A line to a server, and what it tells its exchange and its listeners. */
+/** A session to a server, and what it tells its exchange and its listeners. */
 async function setUp(reaction: Reaction = never) {
   const server = await serveWebSocket(reaction)
   const dispatcher = new Pool(server.url.replace('ws', 'http'), { pipelining: 1 })
@@ -23,13 +23,13 @@ async function setUp(reaction: Reaction = never) {
   if ('status' in opened) throw new Error('refused')
   const told: string[] = []
   const state = { isSubscribing: false }
-  const line = new Line(opened, options, new BodyProgress(), {
+  const session = new Session(opened, options, new BodyProgress(), {
     isSubscribing: () => state.isSubscribing,
     answered: () => void told.push('answered'),
     replaced: () => void told.push('replaced'),
     ended: () => void told.push('ended'),
   })
-  onTestFinished(() => line.close(new ClosedError()))
+  onTestFinished(() => session.close(new ClosedError()))
   let nextId = 1
   let sent = 0
   const send = ({ count = 1, patience = 1, signal = new AbortController().signal } = {}) => {
@@ -38,7 +38,7 @@ async function setUp(reaction: Reaction = never) {
     sent++
     const outcome = new Promise<HttpReply>((resolve, reject) => {
       const request = { method: 'POST' as const, path: '/', body: JSON.stringify({ id: firstId, method: 'm', params: [] }), firstId, count, patience }
-      line.send(new Pending(options, request, signal, resolve, reject))
+      session.send(new Pending(options, request, signal, resolve, reject))
     })
     outcome.catch(() => {})
     return outcome
@@ -58,7 +58,7 @@ async function setUp(reaction: Reaction = never) {
     await answer
     await turn()
   }
-  return { server, peer, line, told, state, send, listener, heard, settled, options }
+  return { server, peer, session, told, state, send, listener, heard, settled, options }
 }
 
 const idOf = ({ body }: HttpReply) => JSON.parse(body.toString()).id
@@ -104,44 +104,44 @@ describe('requests', () => {
   })
 
   test('make it as patient as the most patient of them, while it has a caller', async () => {
-    const { line, send } = await setUp()
-    expect(line.patience()).toBe(1)
+    const { session, send } = await setUp()
+    expect(session.patience()).toBe(1)
     const aborting = new AbortController()
     void send({ patience: 4, signal: aborting.signal })
     void send({ patience: 2 })
-    expect(line.patience()).toBe(4)
+    expect(session.patience()).toBe(4)
     aborting.abort()
-    expect(line.patience()).toBe(2)
+    expect(session.patience()).toBe(2)
   })
 })
 
 describe('subscriptions', () => {
   test('get what came before they were known, as long as one was being made', async () => {
-    const { peer, line, state, listener, heard, settled } = await setUp()
+    const { peer, session, state, listener, heard, settled } = await setUp()
     peer.notify('0xa', 'nobody was subscribing')
     await settled()
     state.isSubscribing = true
     peer.notify('0xa', 1)
     peer.notify('0xb', 'of another one')
     await settled()
-    line.subscribe('0xa', listener)
+    session.subscribe('0xa', listener)
     peer.notify('0xa', 2)
     await settled()
     expect(heard).toEqual(['started', 1, 2])
-    line.forgetUnclaimed()
-    line.subscribe('0xb', listener)
+    session.forgetUnclaimed()
+    session.subscribe('0xb', listener)
     expect(heard.slice(3)).toEqual(['started'])
   })
 
   test('may take a notification from its text, in the usual form, and get the others parsed', async () => {
-    const { peer, line, listener, heard, settled } = await setUp()
+    const { peer, session, listener, heard, settled } = await setUp()
     const skimmed: string[] = []
     const skim = (message: string) => {
       skimmed.push(message)
       return message.includes('enough')
     }
-    line.subscribe('0xa', { ...listener, skim })
-    line.subscribe('0xb', listener)
+    session.subscribe('0xa', { ...listener, skim })
+    session.subscribe('0xb', listener)
     peer.notify('0xa', 'enough')
     peer.notify('0xa', 'not that')
     peer.notify('0xb', 'enough')
@@ -156,8 +156,8 @@ describe('subscriptions', () => {
   })
 
   test('hear nothing more once they are stopped, and have no id then', async () => {
-    const { peer, line, listener, heard, settled } = await setUp()
-    const subscription = line.subscribe('0xa', listener)
+    const { peer, session, listener, heard, settled } = await setUp()
+    const subscription = session.subscribe('0xa', listener)
     expect(subscription.id).toBe('0xa')
     subscription.stop()
     subscription.stop()
@@ -167,23 +167,23 @@ describe('subscriptions', () => {
   })
 
   test('are lost with the socket, each once', async () => {
-    const { peer, line, listener, heard, told } = await setUp()
-    const subscription = line.subscribe('0xa', listener)
-    const lost = new Promise<void>((resolve) => line.subscribe('0xb', { ...listener, started() {}, lost: () => resolve() }))
+    const { peer, session, listener, heard, told } = await setUp()
+    const subscription = session.subscribe('0xa', listener)
+    const lost = new Promise<void>((resolve) => session.subscribe('0xb', { ...listener, started() {}, lost: () => resolve() }))
     peer.socket.destroy()
     await lost
-    expect([subscription.id, line.isOpen, heard, told]).toEqual([undefined, false, ['started', 'network'], ['ended']])
+    expect([subscription.id, session.isOpen, heard, told]).toEqual([undefined, false, ['started', 'network'], ['ended']])
     subscription.stop()
     // Its reply came with the end of the socket.
-    line.subscribe('0xc', listener)
+    session.subscribe('0xc', listener)
     expect(heard.slice(2)).toEqual(['started', 'network'])
   })
 
   test.each(['not JSON', '{"method":"eth_subscription"}', '{"method":"eth_subscription","params":{"subscription":5,"result":1}}'])(
     'ignore %s',
     async (text) => {
-      const { peer, line, listener, heard, settled } = await setUp()
-      line.subscribe('0xa', listener)
+      const { peer, session, listener, heard, settled } = await setUp()
+      session.subscribe('0xa', listener)
       peer.send(text)
       await settled()
       expect(heard).toEqual(['started'])

@@ -8,8 +8,8 @@ import { OpenSocket, type SocketHandler } from './open-socket.ts'
 import type { Pending, PendingOptions, Sender } from './pending.ts'
 import { recipientByStart, recipientOf } from './recipient.ts'
 
-/** What a line knows about its endpoint. */
-export interface LineOptions extends PendingOptions {
+/** What a session knows about its endpoint. */
+export interface SessionOptions extends PendingOptions {
   /** Hides the endpoint's secrets. */
   readonly scrub: Scrub
 }
@@ -44,19 +44,19 @@ const USUAL_NOTIFICATION = /^\{"jsonrpc":"2\.0","method":"eth_subscription","par
 /** Notifications that wait for the reply to `eth_subscribe`; more are dropped. */
 const MOST_UNCLAIMED = 1000
 
-/** What a line reports to its exchange. */
-export interface LineOwner {
+/** What a session reports to its exchange. */
+export interface SessionOwner {
   isSubscribing(): boolean
-  answered(line: Line): void
+  answered(session: Session): void
   /** It takes no new requests. */
-  replaced(line: Line): void
-  ended(line: Line): void
+  replaced(session: Session): void
+  ended(session: Session): void
 }
 
 /** One open socket, its requests in flight and its subscriptions. */
-export class Line implements SocketHandler, Sender {
-  readonly #options: LineOptions
-  readonly #owner: LineOwner
+export class Session implements SocketHandler, Sender {
+  readonly #options: SessionOptions
+  readonly #owner: SessionOwner
   readonly #socket: OpenSocket
   /** Requests whose replies have not come, including those that were given up. */
   readonly #unanswered: Pending[] = []
@@ -74,7 +74,7 @@ export class Line implements SocketHandler, Sender {
   #stray: { readonly reply: HttpReply; readonly from: Set<Pending> } | undefined
   #endedBy: HexlineError | undefined
 
-  constructor(opened: Opened, options: LineOptions, progress: BodyProgress, owner: LineOwner) {
+  constructor(opened: Opened, options: SessionOptions, progress: BodyProgress, owner: SessionOwner) {
     this.#options = options
     this.#owner = owner
     const { url, scrub, alarms, timeoutMs } = options
