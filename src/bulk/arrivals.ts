@@ -69,8 +69,8 @@ export interface Arrived<B, R> extends Read<B, R> {
   proof?: Proof | undefined
 }
 
-/** Number of attempts for a block that cannot be read. */
-const ATTEMPTS = 4
+/** Number of attempts for a block, its receipts or its traces, that cannot be read. */
+export const ATTEMPTS = 4
 
 /** Reads blocks as they arrive, with their receipts, and makes items of them. */
 export class Arrivals<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
@@ -95,8 +95,8 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     let read = this.#read(fetched, link)
     const avoid: string[] = []
     for (let attempt = 1; 'unreadable' in read; attempt++) {
-      const { unreadable, origin } = read
-      if (attempt === ATTEMPTS) throw unreadable instanceof CodecError ? scrubError(unreadable, connectionsOf(this.#client), origin) : noJson(fetched)
+      if (attempt === ATTEMPTS) throw neverReadable(this.#client, first.number, read)
+      const { origin } = read
       if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
       fetched = await this.#fetcher.fetch(first.number, signal, true, avoid)
       read = this.#read(fetched, link)
@@ -132,22 +132,11 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     let reply = first
     let origin = origins.traces
     for (let attempt = 1; ; attempt++) {
-      const fault = this.#withTracesOrigin(origin, () => {
-        const traces = readTraces(number, reader, bytesOf(reply))
-        return traces === undefined ? invalidTraces(number) : (tracesFault(reader.form, block, traces.linked) ?? traces)
-      })
-      if (!(fault instanceof IntegrityError)) return fault
-      if (attempt === ATTEMPTS) throw scrubError(fault, connectionsOf(this.#client), origin)
+      const traces = readTraces(number, reader, block, bytesOf(reply))
+      if (!(traces instanceof Error)) return traces
+      if (attempt === ATTEMPTS) throw scrubError(traces, connectionsOf(this.#client), origin)
       if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
       ;({ traces: reply, origin } = await this.#fetcher.tracesAgain(reader.form, block, signal, avoid))
-    }
-  }
-
-  #withTracesOrigin<V>(origin: Tally | undefined, make: () => V): V {
-    try {
-      return make()
-    } catch (error) {
-      throw scrubError(error, connectionsOf(this.#client), origin)
     }
   }
 
@@ -208,18 +197,15 @@ export function isUnreadable(error: unknown): error is SyntaxError | CodecError 
   return error instanceof SyntaxError || (error instanceof CodecError && error.kind === 'malformed')
 }
 
-/** Undefined if the bytes are invalid JSON. */
-function readTraces(number: bigint, { form, read }: TracesReader, bytes: Buffer): ReadTraces | undefined {
+/** The traces of a block, or why others are needed. */
+function readTraces(number: bigint, { form, read }: TracesReader, block: Linked, bytes: Buffer): ReadTraces | IntegrityError | CodecError {
   try {
-    return inBlock(number, form === 'parity' ? 'trace_block' : 'debug_traceBlockByNumber', () => read(bytes), 'traces')
+    const traces = inBlock(number, form === 'parity' ? 'trace_block' : 'debug_traceBlockByNumber', () => read(bytes), 'traces')
+    return tracesFault(form, block, traces.linked) ?? traces
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
+    if (!isUnreadable(error)) throw error
+    return error instanceof CodecError ? error : new IntegrityError(`block ${number}: the traces are invalid JSON`)
   }
-}
-
-function invalidTraces(number: bigint): IntegrityError {
-  return new IntegrityError(`block ${number}: the traces are invalid JSON`)
 }
 
 /**
@@ -240,9 +226,10 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
-/**
- * Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a key.
- */
-function noJson({ number, origins }: Fetched): MalformedReplyError {
-  return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origins.block.endpoint })
+/** The error for a block of which each attempt was unreadable, and this the last one. */
+export function neverReadable(client: Client, number: bigint | number, { unreadable, origin }: Unreadable): unknown {
+  if (unreadable instanceof CodecError) return scrubError(unreadable, connectionsOf(client), origin)
+  // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
+  // key.
+  return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origin?.endpoint })
 }

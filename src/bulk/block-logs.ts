@@ -1,13 +1,11 @@
 import type { Client } from '../client/client.ts'
-import { connectionsOf } from '../client/internals.ts'
-import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
+import { IntegrityError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
-import { inBlock, isUnreadable } from './arrivals.ts'
+import { ATTEMPTS, inBlock, isUnreadable, neverReadable } from './arrivals.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
 import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
@@ -37,9 +35,6 @@ export interface BlockLogs<T> {
 export function headerReader(): (bytes: Buffer) => Header {
   return createReader(decodersOf(['logsBloom', 'receiptsRoot', 'transactions'], { full: false, receipts: false }).block)
 }
-
-/** Attempts for a block, or receipts, that cannot be read. */
-const ATTEMPTS = 4
 
 /** Fetches the logs of single blocks from their receipts. */
 export class BlockLogsFetcher<T> {
@@ -75,9 +70,7 @@ export class BlockLogsFetcher<T> {
         return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
       } catch (error) {
         if (!isUnreadable(error)) throw error
-        if (attempt === ATTEMPTS && error instanceof CodecError) throw scrubError(error, connectionsOf(this.#client), origin)
-        if (attempt === ATTEMPTS)
-          throw new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: fetched.origins.block.endpoint })
+        if (attempt === ATTEMPTS) throw neverReadable(this.#client, number, { unreadable: error, origin })
         if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)
       }
     }

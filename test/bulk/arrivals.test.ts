@@ -62,6 +62,19 @@ it.each<[string, Partial<ChainOptions>]>([
   expect(fetched.origins.block.endpoint).toBe(new URL(good.url).host)
 })
 
+it('receipts that are always invalid JSON are reported of the endpoint that sent them', async () => {
+  const chain: ChainOptions = { head: 5, transactions: () => 1 }
+  const noReceipts = { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist' } }
+  const first = await serve(chainAnswer({ ...chain, answer: ({ method }) => (method === 'eth_getBlockReceipts' ? noReceipts : undefined) }))
+  const second = await serve(chainAnswer({ ...chain, body: (json) => json.replaceAll('"status":', '"status"') }))
+  const client = clientOf([first.url, second.url])
+  const fetcher = new Fetcher(client, { full: false, receipts: true })
+  const fetched = await fetcher.fetch(3n, undefined)
+  const error = await errorOf(new Arrivals(client, fetcher, reader).arrive(fetched, undefined, new Link()))
+  expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 3: received invalid JSON 4 times') })
+  expect(error.endpoint).toBe(new URL(second.url).host)
+})
+
 describe('what is wrong', () => {
   const other: NonNullable<ChainOptions['answer']> = ({ method }, right) =>
     method === 'eth_getBlockByNumber' ? { result: { ...(right as object), parentHash: wrong } } : undefined

@@ -55,14 +55,18 @@ describe('blocks with traces', () => {
     ])
   })
 
-  it.each(['callTracer', 'parity'] as const)('that do not belong to them are requested again: %s', async (traces) => {
+  it.each([
+    ['do not belong to them', 'callTracer', callFramesOf(7, { transactions })],
+    ['do not belong to them', 'parity', tracesOf(7, { transactions })],
+    ['cannot be decoded', 'callTracer', [{}]],
+    ['cannot be decoded', 'parity', {}],
+  ] as const)('that %s are requested again: %s', async (_, traces, wrong) => {
     let isWrong = true
-    const ofOther = traces === 'parity' ? tracesOf(7, { transactions }) : callFramesOf(7, { transactions })
     const { url, calls } = await chain({
       answer: ({ method, params }) => {
         if (!/trace/.test(method) || !isWrong || params[0] !== '0x4') return undefined
         isWrong = false
-        return { result: ofOther }
+        return { result: wrong }
       },
     })
     expect(await blocksOf(url, { traces })).toHaveLength(10)
@@ -79,7 +83,7 @@ describe('blocks with traces', () => {
     })
   })
 
-  it('that cannot be decoded are refused with their path', async () => {
+  it('that can never be decoded are refused with their path', async () => {
     const { url } = await chain({ answer: ({ method }) => (method === 'trace_block' ? { result: [{ ...tracesOf(1)[0], subtraces: 'all' }] } : undefined) })
     await expect(blocksOf(url, { traces: 'parity' })).rejects.toThrow('blocks[1].traces[0].subtraces: expected a hex quantity, received "all"')
   })
