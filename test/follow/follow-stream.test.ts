@@ -167,6 +167,21 @@ it('a node that lags, and one that goes back, cause no rollback', async () => {
   expect(replay.rollbacks).toBe(0)
 })
 
+/** Mines a block each second. The signal is aborted when the last one is two seconds old. */
+function mined(chain: ForkingChain, blocks: number, onBlock: (mined: number) => void): AbortSignal {
+  const stop = new AbortController()
+  void (async () => {
+    for (let i = 1; i <= blocks; i++) {
+      await sleep(1000)
+      chain.mine()
+      onBlock(i)
+    }
+    await sleep(2000)
+    stop.abort()
+  })()
+  return stop.signal
+}
+
 it.each([
   { liar: 'first', by: 1_000_000, only: { logs } },
   { liar: 'last', by: 1_000_000, only: { logs } },
@@ -188,20 +203,13 @@ it.each([
     const urls = servers.map(({ url }) => url)
     if (liar === 'first') urls.reverse()
     const count = () => servers.reduce((sum, { requests }) => sum + requests.reduce((calls, { entries }) => calls + entries.length, 0), 0)
-    const stop = new AbortController()
     let settled = 0
-    void (async () => {
-      for (let i = 0; i < 60; i++) {
-        await sleep(1000)
-        chain.mine()
-        if (i === 40) settled = count()
-      }
-      await sleep(2000)
-      stop.abort()
-    })()
+    const signal = mined(chain, 60, (blocks) => {
+      if (blocks === 41) settled = count()
+    })
     const replay = new Replay(900)
     const all = async () => {
-      for await (const item of follow(clientOf(urls as [string], slowly), { from: 900, signal: stop.signal, ...only })) replay.apply(item)
+      for await (const item of follow(clientOf(urls as [string], slowly), { from: 900, signal, ...only })) replay.apply(item)
     }
     await errorOf(all())
     expect(replay.hashes.length).toBeGreaterThan(155)
@@ -214,20 +222,13 @@ it('a head that is false once, and far too high: blocks that do not exist are re
   const chain = new ForkingChain(1000)
   const server = await serve(late(nodeWithHeads(chain, [1_000_000])))
   const count = () => server.requests.reduce((calls, { entries }) => calls + entries.length, 0)
-  const stop = new AbortController()
   let settled = 0
-  void (async () => {
-    for (let i = 0; i < 30; i++) {
-      await sleep(1000)
-      chain.mine()
-      if (i === 10) settled = count()
-    }
-    await sleep(2000)
-    stop.abort()
-  })()
+  const signal = mined(chain, 30, (blocks) => {
+    if (blocks === 11) settled = count()
+  })
   const replay = new Replay(900)
   const all = async () => {
-    for await (const item of follow(clientOf(server.url, slowly), { from: 900, signal: stop.signal })) replay.apply(item)
+    for await (const item of follow(clientOf(server.url, slowly), { from: 900, signal })) replay.apply(item)
   }
   await errorOf(all())
   expectChain(replay, chain, false)
