@@ -23,6 +23,13 @@ const startOfFilter: Required<Trait>['oldest'] = (params) => {
   return fromBlock === 'earliest' ? 0 : blockOf(fromBlock)
 }
 
+/** The last block of a range; of one up to the head, the first block. */
+const newestOfFilter: Required<Trait>['endsAtHead'] = (params) => {
+  const last = ofFilter(params)
+  const newest = last === HEAD ? startOfFilter(params) : last
+  return newest === HEAD ? undefined : newest
+}
+
 const head = () => HEAD
 
 /** The number in a field of the result, or of its last item where it is an array. */
@@ -56,7 +63,7 @@ const traits: Readonly<Record<string, Trait>> = {
   eth_getCode: { needs: at(1), reads: 'state' },
   eth_getFilterChanges: { filter: 'takes', tells: blockNumber },
   eth_getFilterLogs: { filter: 'takes', tells: blockNumber },
-  eth_getLogs: { needs: ofFilter, oldest: startOfFilter, reads: 'logs', tells: blockNumber },
+  eth_getLogs: { needs: ofFilter, oldest: startOfFilter, endsAtHead: newestOfFilter, reads: 'logs', tells: blockNumber },
   eth_getProof: { needs: at(2), reads: 'stateproofs' },
   eth_getStorageAt: { needs: at(2), reads: 'state' },
   eth_getTransactionByBlockNumberAndIndex: { needs: at(0), reads: 'blocks', tells: blockNumber },
@@ -88,7 +95,7 @@ const traits: Readonly<Record<string, Trait>> = {
   trace_block: { needs: at(0), reads: 'state', tells: blockNumber },
   trace_call: { needs: at(2), reads: 'state' },
   trace_callMany: { needs: at(1), reads: 'state' },
-  trace_filter: { needs: ofFilter, oldest: startOfFilter, reads: 'state', tells: blockNumber },
+  trace_filter: { needs: ofFilter, oldest: startOfFilter, endsAtHead: newestOfFilter, reads: 'state', tells: blockNumber },
   trace_replayBlockTransactions: { needs: at(0), reads: 'state' },
   trace_transaction: { tells: blockNumber },
 }

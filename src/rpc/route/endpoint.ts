@@ -1,4 +1,4 @@
-import { type HexlineError, NetworkError } from '../../errors.ts'
+import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
@@ -114,6 +114,8 @@ export class Endpoint {
    * from another chain.
    */
   async ask(call: Call, trait: Trait | undefined): Promise<Reply> {
+    const last = trait?.endsAtHead?.(call.params)
+    if (last !== undefined && this.#group.heads.mayLack(this.head, last)) await this.#requireBlock(last, call)
     const started = this.#clock.now()
     this.health.calls++
     if (!this.#hasBeenAskedHistory && !this.#isOnly && this.#isOld(call, trait)) void this.#askHistory(started)
@@ -188,6 +190,26 @@ export class Endpoint {
     } finally {
       this.isAskedForHead = false
     }
+  }
+
+  /**
+   * Throws unless the endpoint has this block, which another one has: asks for its newest one. A
+   * node that lags would leave out, without a word, what is in the blocks that it does not have.
+   */
+  async #requireBlock(number: number, call: Call): Promise<void> {
+    const { protocol, heads } = this.#group
+    const { whilePaused, signal, deadline, method } = call
+    const question = ownRead({ ...protocol.askHead, whilePaused, isBound: true, signal, deadline })
+    const trait = protocol.traitOf(question.method)
+    try {
+      await (this.#isRight ? this.ask(question, trait) : this.#askFirst(question, trait))
+    } catch (failure) {
+      throw notSent(failure, call, this.name)
+    }
+    if (!heads.mayLack(this.head, number)) return
+    const message = `${this.name} is at block ${this.head.number}, and would leave out what is in block ${number}, which another endpoint has`
+    this.said = message
+    throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint: this.name }), 0, this.name)
   }
 
   /** It has been silent for too long: it is left out, and reads that wait for it go elsewhere. */

@@ -177,6 +177,11 @@ export class Heads {
     return head.lag > 0 && number > head.number && number > this.newest - head.lag
   }
 
+  /** Another endpoint has block `number`, and this one is not known to have it. */
+  mayLack(head: Head, number: number): boolean {
+    return number > (head.doubt === undefined ? head.number : head.seen) && number <= this.#newestExcept(head)
+  }
+
   /** The newest block of all endpoints; -1 when none is known. */
   get newest(): number {
     return this.#newestExcept(undefined)

@@ -10,6 +10,8 @@ export interface Trait {
   readonly reads?: Resource
   /** The oldest block that a call needs, where that is not the same block. */
   readonly oldest?: (params: readonly unknown[]) => number | undefined
+  /** The newest block of a range that nodes end at their heads without a word. */
+  readonly endsAtHead?: (params: readonly unknown[]) => number | undefined
   /** The newest block that a result proves to be there, which may be decoded. */
   readonly tells?: (result: unknown, params: readonly unknown[]) => number | undefined
   /** It is not a read, and may still go to a second endpoint. */

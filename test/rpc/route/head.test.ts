@@ -52,6 +52,21 @@ describe('the heads of several endpoints', () => {
     expect([a.lag, b.lag]).toEqual([0, 0])
   })
 
+  test('an endpoint may lack a block that another one has, until it has told of it; where its head is doubted, until it has answered for it', () => {
+    const heads = new Heads()
+    const [a, b] = [heads.add(0), heads.add(0)]
+    expect(heads.mayLack(a, 0)).toBe(false)
+    heads.told(b, 100, 0)
+    expect([100, 101].map((number) => heads.mayLack(a, number))).toEqual([true, false])
+    expect([100, 101].map((number) => heads.mayLack(b, number))).toEqual([false, false])
+    heads.told(a, 1_000, 0)
+    expect(heads.mayLack(a, 100)).toBe(false)
+    heads.missedClaimed(a, 500, 0, 0)
+    expect(heads.mayLack(a, 100)).toBe(true)
+    heads.answeredFor(a, 100)
+    expect(heads.mayLack(a, 100)).toBe(false)
+  })
+
   test('an endpoint that is behind is asked again sooner', () => {
     const heads = new Heads()
     const [a, b] = [heads.add(0), heads.add(0)]

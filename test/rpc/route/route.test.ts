@@ -644,6 +644,73 @@ describe('a lagging endpoint', () => {
   })
 })
 
+describe('a range of logs', () => {
+  const range = (fromBlock: string, toBlock: string) => ({ method: 'eth_getLogs', params: [{ fromBlock, toBlock }] })
+
+  /** A node that ends ranges at its head, as nodes do. Each block has a log. */
+  function logNode(head: () => number): Answer {
+    const answer = ({ id, method, params }: Entry) => {
+      if (method !== 'eth_getLogs') return undefined
+      const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+      const [from, to] = [Number(fromBlock), toBlock === 'latest' ? head() : Math.min(head(), Number(toBlock))]
+      return { jsonrpc: '2.0', id, result: Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => ({ blockNumber: hex(from + i) })) }
+    }
+    return node({ head, answer })
+  }
+
+  /** The first endpoint gets the calls, and has stopped at block 100; the other one is at 105. */
+  async function apart() {
+    let head = 100
+    const [a, b] = [await serve(logNode(() => 100)), await serve(logNode(() => head))]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await client.call('eth_blockNumber')).toBe(100n)
+    await sleep(1)
+    head = 105
+    await client.send({ method: 'eth_getBlockByNumber', params: [hex(105), false], required: true })
+    return { a, b, client }
+  }
+
+  test.each([
+    [hex(98), hex(105), 8],
+    [hex(103), hex(105), 3],
+    [hex(103), 'latest', 3],
+  ])('from %s to %s comes from an endpoint that has all of it, not from one that lags without having said so', async (from, to, logs) => {
+    const { client } = await apart()
+    expect(await client.request(range(from, to))).toHaveLength(logs)
+  })
+
+  test('comes from an endpoint that is known to be at an older block, once that says that it has caught up', async () => {
+    const { a, client } = await apart()
+    a.script(logNode(() => 105))
+    const before = calls(a).length
+    expect(await client.request(range(hex(98), hex(105)))).toHaveLength(8)
+    expect(calls(a).slice(before)).toEqual(['eth_blockNumber', 'eth_getLogs'])
+    expect(await client.request(range(hex(98), hex(105)))).toHaveLength(8)
+    expect(calls(a).slice(before)).toEqual(['eth_blockNumber', 'eth_getLogs', 'eth_getLogs'])
+  })
+
+  test('fails where the endpoint that has all of it fails, and comes once that answers', async () => {
+    const { b, client } = await apart()
+    b.script(broken)
+    expect(await errorOf(client.request(range(hex(98), hex(105))))).toMatchObject({ name: 'HttpError', endpoint: host(b), status: 500 })
+    b.script(logNode(() => 105))
+    expect(await client.request(range(hex(98), hex(105)))).toHaveLength(8)
+  })
+
+  test('fails where the endpoint that has all of it cannot be reached', async () => {
+    const { a, b, client } = await apart()
+    await b.close()
+    const error = await errorOf<HexlineError>(client.request(range(hex(98), hex(105))))
+    expect(error.kind).toBe('network')
+    expect((error.cause as Error).message).toContain(`${host(a)} is at block 100, and would leave out what is in block 105, which another endpoint has`)
+  })
+
+  test('that no endpoint has to its end is requested as it is', async () => {
+    const { client } = await apart()
+    expect((await client.request(range(hex(98), hex(1000)))) as unknown[]).toHaveLength(3)
+  })
+})
+
 describe('an honest endpoint far ahead of all others', () => {
   const HEAD = 20_000
   const block = (number: number) => ({ method: 'eth_getBlockByNumber', params: [hex(number), false], required: true })
