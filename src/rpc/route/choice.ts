@@ -7,7 +7,7 @@ import { HEAD, type Trait } from './protocol.ts'
  * makes a call fail untried: where every endpoint has some, the call goes to the cheapest.
  */
 const against = {
-  /** It is some blocks behind, and the call asks for the newest one. */
+  /** It is some blocks behind, and the call asks for the newest one, or for what may be in it. */
   behind: 1e4,
   /** The call is pinned to another one. */
   unpinned: 1e5,
@@ -93,7 +93,8 @@ export class Choice {
     const { heads } = this.#group
     const { head, name } = endpoint
     let cost = 0
-    if (needed === HEAD) cost += heads.isBehind(head) ? against.behind : 0
+    const mayNeedHead = needed === HEAD || (trait?.mayBeNew === true && call.priority === 'interactive')
+    if (mayNeedHead) cost += heads.isBehind(head) ? against.behind : 0
     else if (needed !== undefined && heads.isBelow(head, needed)) cost += against.lacking
     if (trait?.reads !== undefined && endpoint.lacksHistory(trait, call.params, now)) cost += against.lacking
     if (call.pin?.endpoint !== undefined && call.pin.endpoint !== name) cost += against.unpinned

@@ -6,6 +6,8 @@ import type { Resource } from './history.ts'
 export interface Trait {
   /** The block that a call needs: its number, `HEAD` for the newest, undefined for none. */
   readonly needs?: (params: readonly unknown[]) => number | undefined
+  /** It names by a hash what may be in the newest block: null is an answer, and may be wrong. */
+  readonly mayBeNew?: true
   /** What it reads of that block, or of the oldest block of its range. */
   readonly reads?: Resource
   /** The oldest block that a call needs, where that is not the same block. */

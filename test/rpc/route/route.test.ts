@@ -604,6 +604,18 @@ describe('a lagging endpoint', () => {
     expect(await client.request({ method: 'eth_getBalance', params: ['x', hex(90)] })).toEqual(answerTo(['x', hex(90)]))
   })
 
+  test.each(['eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_getBlockByHash'])(
+    'gets no %s, whose answer may be in the newest block, unless it is one of a bulk job',
+    async (method) => {
+      const { a, client, before } = await apart()
+      const ask = (priority: 'interactive' | 'bulk') => client.send({ method, params: [`0x${'1'.repeat(64)}`], priority })
+      for (let i = 0; i < 5; i++) await ask('interactive')
+      expect(calls(a)).toHaveLength(before)
+      await Promise.all(Array.from({ length: 500 }, () => ask('bulk')))
+      expect(calls(a).length).toBeGreaterThan(before)
+    },
+  )
+
   test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
