@@ -18,12 +18,13 @@ export async function look(client: Client, confirmations: Confirmations): Promis
 
 /**
  * The same from a head that a subscription announces, without a call: blocks up to it are then
- * asked for at once. Undefined where the node has to be asked.
+ * asked for at once. Undefined where the node has to be asked, as for confirmations: a block is
+ * there or not, but how many follow it would be taken from the announcement alone.
  */
 export function targetFrom(told: ToldHead | undefined, chain: HeldChain, confirmations: Confirmations): Target | undefined {
-  if (told === undefined || typeof confirmations !== 'number') return undefined
-  const number = told.number - confirmations
-  if (confirmations === 0 && chain.hashAt(number) === told.hash) return { number, hash: told.hash as Hash }
+  if (told === undefined || confirmations !== 0) return undefined
+  const { number } = told
+  if (chain.hashAt(number) === told.hash) return { number, hash: told.hash as Hash }
   // The announcement may be wrong, and the stream would wait for a block that does not exist.
   return number >= chain.next && number - chain.next < NEAR && chain.tip !== undefined ? { number, hash: undefined } : undefined
 }
