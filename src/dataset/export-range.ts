@@ -145,25 +145,32 @@ function partsOf(client: Client, { dir, header, stream, to, writer, merged }: Op
     close: () => writer.close(),
     async exportRange(range, { signal = stream.signal, onProgress = stream.onProgress, maxBytes = stream.bounds.maxBytes } = {}) {
       checkAligned(range, header, to)
-      signal?.throwIfAborted()
-      const from = (await lastDone(range)) + 1
-      if (from > range.to) return { added: null }
-      const aside = join(writer.dir, String(++runs))
-      try {
-        await writing(aside, () => mkdir(aside))
-        await makeTableFolders(aside, header.tables)
-        const file = new ManifestFile(aside, { ...header, from, ranges: [] })
-        // The node may be behind others, which have the block already.
-        const known = { ...stream.range, isKnown: true }
-        const options = { ...stream, range: known, signal, onProgress, bounds: { ...stream.bounds, maxBytes } }
-        await writeRanges(client, { dir: aside, header, stream: options, onRange: (entry) => file.add(entry) }, { from, to: range.to })
-        await writer.check()
-        const [added] = file.manifest.ranges
-        return { added: added !== undefined && (await commitPart(dir, from, aside)) ? added : null }
-      } finally {
-        await rm(aside, { recursive: true, force: true }).catch(() => {})
+      for (;;) {
+        signal?.throwIfAborted()
+        const from = (await lastDone(range)) + 1
+        if (from > range.to) return { added: null }
+        const added = await addPart({ from, to: range.to }, { ...stream, signal, onProgress, bounds: { ...stream.bounds, maxBytes } })
+        if (added !== undefined) return { added }
+        // Another was first. Its part may end earlier: then the blocks after it are still missing.
       }
     },
+  }
+
+  /** The part that was committed; undefined if there is one that begins with the same block. */
+  async function addPart({ from, to }: BlockRange, options: ExportJob['stream']): Promise<RangeEntry | undefined> {
+    const aside = join(writer.dir, String(++runs))
+    try {
+      await writing(aside, () => mkdir(aside))
+      await makeTableFolders(aside, header.tables)
+      const file = new ManifestFile(aside, { ...header, from, ranges: [] })
+      // The node may be behind others, which have the block already.
+      const known = { ...options.range, isKnown: true }
+      await writeRanges(client, { dir: aside, header, stream: { ...options, range: known }, onRange: (entry) => file.add(entry) }, { from, to })
+      await writer.check()
+      return (await commitPart(dir, from, aside)) ? file.manifest.ranges[0] : undefined
+    } finally {
+      await rm(aside, { recursive: true, force: true }).catch(() => {})
+    }
   }
 }
 

@@ -73,6 +73,19 @@ it('one that the end of an earlier run cut short is completed by a part of its o
   expect(await exportRange(client, jobFor(), { from: 10, to: 19 })).toEqual({ added: null })
 })
 
+it('one that ends later than another that is committed first is completed', async () => {
+  const open = await openParts(client, jobFor())
+  let isFirst = true
+  onPost = async (calls) => {
+    if (!isFirst || !calls.some(({ params }) => params[0] === '0xf')) return
+    isFirst = false
+    await exportRange(client, jobFor({ to: 12 }), { from: 10, to: 12 })
+  }
+  expect((await open.exportRange({ from: 10, to: 19 })).added).toMatchObject({ from: 13, to: 19 })
+  await open.close()
+  expect(await parts()).toEqual(['000000010', '000000013', 'dataset', 'to-000000012', 'to-000000032'])
+})
+
 it('the blocks of a manifest are there', async () => {
   await exportDataset(client, { ...options, to: 14, dir })
   expect((await exportRange(client, jobFor(), { from: 10, to: 19 })).added).toMatchObject({ from: 15, to: 19 })
