@@ -98,7 +98,9 @@ export async function enqueueExport(queue: Queue, plan: QueuedExport, options: E
 
 /** The options with which a worker exports a range of it, checked. */
 export function exportJobOf({ chainId: _, ...options }: PlainExport, dir?: string): ExportJob {
-  return checkExportOptions({ ...options, ...(dir !== undefined && { dir }) })
+  const job = checkExportOptions({ ...options, ...(dir !== undefined && { dir }) })
+  // The process that added the export has seen its end, which the worker's node may not have yet.
+  return { ...job, stream: { ...job.stream, range: { ...job.stream.range, isKnown: true } } }
 }
 
 /** The same for all jobs of an export, wherever it ends. */

@@ -114,6 +114,13 @@ describe.runIf(hasRedis)('a worker', () => {
     expect(again?.returnvalue).toEqual(job?.returnvalue)
   })
 
+  it('whose node does not have the last block of the export yet exports the ranges that it has', async () => {
+    await enqueueExport(queue, { ...plan, to: 5000 })
+    const worker = start({ concurrency: 1 })
+    await done(worker, 2)
+    expect((await exportProgress(queue)).ranges).toMatchObject({ failed: 0, delayed: 0 })
+  })
+
   it('that was taken for dead by another process goes on', async () => {
     await enqueueExport(queue, { ...plan, to: 22 })
     const worker = start({ concurrency: 2 })
