@@ -94,6 +94,7 @@ export function blocksOptionsFrom(flags: BlocksFlags): GetBlocksOptions {
     ...rangeFrom(flags),
     transactions: flags.transactions,
     receipts: flags.receipts,
+    ...(flags.traces !== undefined && { traces: flags.traces }),
     verify: flags.verify,
   }
 }
@@ -108,7 +109,6 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const meter = new Meter(io, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
   const checked = checkOptions({
     ...blocksOptionsFrom(flags),
-    ...(flags.traces !== undefined && { traces: flags.traces }),
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),

@@ -5,6 +5,7 @@ import { createClient } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { startSandbox } from 'hexline/sandbox'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startChain } from '../support/chain-server.ts'
 import { hexline } from '../support/command.ts'
 import { type GrowingChain, startGrowingChain } from '../support/growing-chain.ts'
 
@@ -39,6 +40,16 @@ describe('hexline plan', () => {
     expect(stdout).toMatch(/^alchemy +12,020 +156,020$/m)
     expect(stdout).toMatch(/^eth_getBlockReceipts +6,000 \*$/m)
     expect(stdout).toMatch(/^\* what the provider charges least for$/m)
+  })
+
+  it.each([
+    ['callTracer', 'debug_traceBlockByNumber'],
+    ['parity', 'trace_block'],
+  ])('counts the traces of blocks: %s', async (form, method) => {
+    const traced = await startChain({ head: 12, transactions: (number) => number })
+    onTestFinished(() => traced.close())
+    const { stdout } = await hexline(['plan', 'blocks', '--rpc', traced.url, '--from', '1', '--to', '12', '--traces', form, '--json'])
+    expect(JSON.parse(stdout).callsByMethod[method]).toEqual({ value: 12, low: 12, high: 12 })
   })
 
   it('marks the audit that its figures include', async () => {
