@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { nodeUrl } from '../check.ts'
 import type { Client } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
 import type { Endpoint } from '../client/endpoint.ts'
@@ -99,7 +100,8 @@ function inCommand(error: unknown): unknown {
 }
 
 function nodeOf({ against }: Flags, { env }: Io): Endpoint | readonly Endpoint[] | undefined {
-  if (against === undefined || typeof against === 'string') return against
+  if (against === undefined) return undefined
+  if (typeof against === 'string') return nodeUrl('--against', against, 'https://rpc.example.com/KEY').href
   const endpoint = endpointIn(env)
   if (endpoint === undefined) throw new OptionError('--against', "the node's URL, here or in HEXLINE_RPC_URL", 'nothing')
   return endpoint
