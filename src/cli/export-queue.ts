@@ -94,7 +94,10 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         throw new Error(
           `${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`,
         )
-      messages.tell(`all ranges are done: hexline merge ${flags.out} makes a dataset of them`, {
+      const merging = `hexline merge ${flags.out} makes a dataset of them`
+      // Their files may have been deleted since: the queue does not know.
+      const wasDone = added === 0 && progress.blocks.done === first.blocks.done
+      messages.tell(wasDone ? `all ranges were done before: ${merging}; another --queue exports what the folder lacks` : `all ranges are done: ${merging}`, {
         type: 'exported',
         ranges: progress.ranges.done,
         rows: progress.rows,
