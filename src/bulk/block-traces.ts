@@ -44,10 +44,28 @@ export function tracesFault(form: TraceForm, block: Linked, traces: readonly unk
   if (whole.length !== transactions.length) return new IntegrityError(`block ${number} has ${transactions.length} transactions, but traces of ${whole.length}`)
   for (const [i, transaction] of transactions.entries()) {
     const { txHash, transactionHash = txHash } = whole[i] as { readonly txHash?: unknown; readonly transactionHash?: unknown }
-    if (typeof transactionHash === 'string' && transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash))
+    if (typeof transactionHash === 'string' && transactionHash !== hashOf(transaction))
       return new IntegrityError(`block ${number}: trace ${i} is not of transaction ${i}`)
   }
+  return form === 'parity' ? strayFault(block, traces as readonly Trace[]) : undefined
+}
+
+/** The error for a call that does not stand among those of its transaction. */
+function strayFault({ transactions, number }: Linked, traces: readonly Trace[]): IntegrityError | undefined {
+  let i = -1
+  for (const trace of traces) {
+    if (isOfTransaction(trace)) i++
+    const { transactionHash } = trace
+    if (typeof transactionHash !== 'string') continue
+    const transaction = transactions[i]
+    if (transaction === undefined || transactionHash !== hashOf(transaction))
+      return new IntegrityError(`block ${number}: a trace of transaction ${shown(transactionHash)} is not beside the others of that transaction`)
+  }
   return undefined
+}
+
+function hashOf(transaction: Linked['transactions'][number]): string {
+  return typeof transaction === 'string' ? transaction : transaction.hash
 }
 
 /** A trace whose address is wrong is of no transaction. */

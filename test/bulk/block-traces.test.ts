@@ -106,6 +106,12 @@ describe('traces belong to a block', () => {
     ['parity', tracesOf(4).slice(1), 'block 4 has 1 transactions, but traces of 0'],
     ['parity', tracesOf(7), expect.stringMatching(/^block 4: a trace is of block 0xb{8}0{55}7, not of 0xb{8}0{55}4$/)],
     ['parity', tracesOf(7).map((trace) => ({ ...trace, blockHash: block.hash })), 'block 4: trace 0 is not of transaction 0'],
+    [
+      'parity',
+      [...tracesOf(4), { ...tracesOf(7)[1], blockHash: block.hash }],
+      expect.stringMatching(/^block 4: a trace of transaction 0x\S+ is not beside the others of that transaction$/),
+    ],
+    ['parity', [tracesOf(4)[1], ...tracesOf(4)], expect.stringMatching(/^block 4: a trace of transaction 0x\S+ is not beside the others of that transaction$/)],
   ] as const)('%s: %#', (form, traces, message) => {
     expect(tracesFault(form, block, traces)?.message).toEqual(message)
   })
