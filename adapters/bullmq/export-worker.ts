@@ -7,6 +7,7 @@ import { MOST_RANGES, type OpenParts, openParts } from '../../src/dataset/export
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
 import { OptionError } from '../../src/errors.ts'
+import { show } from '../../src/text.ts'
 import { checkRedis, isWrongDatabase } from './connection.ts'
 import { exportJobOf, idOf, isRangeJob, type RangeJobData } from './export-jobs.ts'
 import { shareBudget } from './share-budget.ts'
@@ -218,7 +219,7 @@ const known = ['redis', 'queue', 'prefix', 'concurrency', 'dir', 'budget', 'lock
 function checkOptions(options: ExportWorkerOptions) {
   check.onlyKnown('options', options, known)
   const { dir, onRange, onFailure } = options
-  if (dir !== undefined && (typeof dir !== 'string' || dir === '')) throw new OptionError('dir', 'the path of a folder', typeof dir)
+  if (dir !== undefined && (typeof dir !== 'string' || dir === '')) throw new OptionError('dir', 'the path of a folder', show(dir))
   if (onRange !== undefined) check.callback('onRange', onRange)
   if (onFailure !== undefined) check.callback('onFailure', onFailure)
   return {

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import * as check from '../check.ts'
 import { createClient } from '../client/create-client.ts'
 import { MOST_RANGES } from '../dataset/export-range.ts'
+import { OptionError } from '../errors.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, LONGEST_SECONDS, millisecondsFrom, numberFrom } from './node.ts'
@@ -73,6 +74,8 @@ async function work(flags: Flags, io: Io): Promise<void> {
         },
         onFailure(error, range) {
           if (range !== undefined) return messages.warn(`blocks ${range.from} to ${range.to}: ${error.message}`)
+          // What ends the worker is the error of the command.
+          if (error instanceof OptionError) return
           // Redis is tried again and again.
           if (error.message !== said) messages.warn(error.message)
           said = error.message
@@ -84,10 +87,17 @@ async function work(flags: Flags, io: Io): Promise<void> {
       })
       messages.tell('waiting for ranges', { type: 'ready' })
       await worker.ended.finally(release)
+    } catch (error) {
+      throw inCommand(error)
     } finally {
       queueing.close()
     }
   } finally {
     await client.close()
   }
+}
+
+/** An option that has another name in the command. */
+function inCommand(error: unknown): unknown {
+  return error instanceof OptionError && error.option === 'client' ? new OptionError('--rpc', error.expected, error.received) : error
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Queue } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hexline, hexlineOnTerminal, startHexline } from '../support/command.ts'
+import { hexline, hexlineOnTerminal, spawnHexline, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { eventually } from '../support/eventually.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
@@ -158,6 +158,32 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     ],
   ])('%j is refused', async (args, environment, stderr) => {
     expect(await hexline(args, { env: environment })).toEqual({ code: 2, stdout: '', stderr })
+  })
+
+  it('a worker whose node is on another chain ends with one error, in the words of the command', async () => {
+    const other = await startDatasetChain({ head: 60, answer: ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined) })
+    const queue = ['--queue', 'other-chain']
+    const exporting = startHexline([...exportArgs(join(folder, 'other-chain')), ...queue], { env: env() })
+    try {
+      const worked = await spawnHexline(['worker', ...queue], { env: { ...env(), HEXLINE_RPC_URL: other.url } })
+      expect(worked).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: 'waiting for ranges\nhexline: --rpc: expected a node of chain id 1, which is that of the export, received one of chain id 5\n',
+      })
+    } finally {
+      exporting.kill('SIGKILL')
+      await exporting.ended
+      await other.close()
+    }
+  })
+
+  it.each([
+    ['--out', 'the path of a folder'],
+    ['--queue', 'a name of letters, digits, dots, hyphens and underscores'],
+  ])('a worker refuses an empty %s', async (flag, expected) => {
+    const { code, stderr } = await hexline(['worker', flag, ''], { env: env() })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `hexline: ${flag}: expected ${expected}, received ""\n` })
   })
 
   it('a Redis that does not answer, or refuses the password, is named without it', async () => {
