@@ -1,6 +1,7 @@
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { MalformedReplyError } from '../../src/errors.ts'
 import { RecentBlocks } from '../recent-blocks.ts'
+import { caughtUp } from './caught-up.ts'
 
 /** A block's header, and as the node sent it. */
 interface Head {
@@ -84,7 +85,7 @@ export class HeadBackfill {
 
   /** Delivers the heads of all blocks that are new. */
   async #fetch(): Promise<void> {
-    const latest = await this.#headAt('latest')
+    const latest = await caughtUp(this.#client, this.#blocks.last?.number, () => this.#headAt('latest'), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => (number > latest.number ? undefined : (await this.#headAt(number)).hash))
     // Another endpoint may have more.
     const to = Math.max(latest.number, this.#told)

@@ -4,6 +4,7 @@ import { copiedLogs } from '../../src/bulk/log-lines.ts'
 import { LogStream } from '../../src/bulk/log-stream.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { RecentBlocks } from '../recent-blocks.ts'
+import { caughtUp } from './caught-up.ts'
 
 /** A log as the node sent it. */
 interface RawLog {
@@ -101,7 +102,9 @@ export class LogBackfill {
   }
 
   async #dropReplaced(): Promise<void> {
-    if (this.#blocks.last === undefined) return
+    const { last } = this.#blocks
+    if (last === undefined) return
+    await caughtUp(this.#client, last.number, async () => ({ number: Number(await this.#client.call('eth_blockNumber')) }), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => {
       const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] })
       return (reply.take() as { hash?: string } | null)?.hash

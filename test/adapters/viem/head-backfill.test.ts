@@ -67,6 +67,22 @@ describe('heads', () => {
     await eventually(() => expect(delivered).toEqual([...before, ...hashes(from)]))
   })
 
+  test('that a node which lags does not have yet do not come again when it has them', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw, settled } = await setUp()
+    chain.mine(3)
+    for (const number of [6, 7, 8]) backfill.notified(raw(number))
+    let head = 6
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (tag === 'latest' || Number(tag) <= head ? raw(tag === 'latest' ? head : Number(tag)) : null))
+    backfill.fill()
+    await settled()
+    for (head of [7, 8]) backfill.notified(raw(head))
+    chain.mine()
+    head = 9
+    backfill.notified(raw(9))
+    await eventually(() => expect(delivered).toEqual(hashes(6)))
+    expect(errors).toEqual([])
+  })
+
   test('that come while others are fetched come after them, each once', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(4)

@@ -47,6 +47,21 @@ describe('logs', () => {
     await eventually(() => expect(delivered).toEqual(from(chain, 6)))
   })
 
+  test('that a node which lags does not have yet are not removed', async () => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.mine(3)
+    for (const number of [6, 7, 8]) notify(number)
+    let head = 6
+    chain.answers.set('eth_blockNumber', () => `0x${head.toString(16)}`)
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (Number(tag) <= head ? (chain.blocks[Number(tag)] as LiveBlock).raw : null))
+    backfill.fill()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    chain.mine()
+    head = 9
+    for (const number of [7, 8, 9]) notify(number)
+    await eventually(() => expect(delivered).toEqual(from(chain, 6)))
+  })
+
   test('that come while others are fetched come after them', async () => {
     const { chain, backfill, delivered, notify } = await setUp()
     chain.mine(3)
