@@ -10,9 +10,9 @@ import { PARTS } from './parts.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
 
 /** Checks the path of a folder, which has no NUL in it on any system. Throws `OptionError`. */
-export function checkDir(dir: unknown): string {
+export function checkDir(dir: unknown, option = 'dir'): string {
   if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return dir
-  throw new OptionError('dir', 'the path of a folder', show(dir))
+  throw new OptionError(option, 'the path of a folder', show(dir))
 }
 
 /**

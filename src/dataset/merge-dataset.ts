@@ -62,7 +62,7 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
   const sources = [...new Set(dirs.map((dir) => resolve(checkDir(dir))))]
   if (signal !== undefined) check.signal(signal)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
-  const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into))
+  const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into, 'into'))
   signal?.throwIfAborted()
   for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   const made = await makeFolder(dir, 'into')

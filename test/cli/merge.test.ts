@@ -83,6 +83,10 @@ it('leaves no new folder where it fails, and an old one as it was', async () => 
 
 it('wrong folders are refused', async () => {
   const none = join(folder, 'none')
-  expect(await hexline(['merge', none])).toEqual({ code: 2, stdout: '', stderr: `hexline: <folder>: expected folders that exist, received ${none}\n` })
+  const refused = (args: string[], message: string) =>
+    hexline(['merge', ...args]).then((ended) => expect(ended).toEqual({ code: 2, stdout: '', stderr: `hexline: ${message}\n` }))
+  await refused([none], `<folder>: expected a folder, received "${none}", which does not exist`)
+  await refused(['https://rpc.example.com/SECRET-KEY'], '<folder>: expected a folder, received a URL, which does not exist')
+  await refused([folder, '--into', ''], '--into: expected the path of a folder, received ""')
   expect(await hexline(['merge'])).toMatchObject({ code: 2, stderr: expect.stringContaining("missing required argument 'folder'") })
 })

@@ -228,6 +228,7 @@ it('bad arguments are refused at once', async () => {
   await mkdir(none)
   await expect(mergeDataset([])).rejects.toThrow('dirs: expected one or more folders')
   await expect(mergeDataset([''])).rejects.toThrow('dir: expected the path of a folder')
+  await expect(mergeDataset([dir], { into: '' })).rejects.toThrow('into: expected the path of a folder')
   await expect(mergeDataset([join(dir, 'x')])).rejects.toThrow(`dirs: expected folders that exist, received ${join(dir, 'x')}`)
   await expect(mergeDataset([none])).rejects.toThrow(`dirs: expected folders that hexline export wrote, received ${none}`)
   await expect(mergeDataset([dir], { signal: 1 as unknown as AbortSignal })).rejects.toThrow('signal: expected an AbortSignal')
