@@ -256,22 +256,33 @@ export class LogFetcher<T> {
       if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true })
       throw error
     }
-    const { items, count, received, tally } = reply
-    if (isTrial && items !== undefined) {
-      const { endpoint } = tally
+    const whole = this.#answeredWhole(reply)
+    if (whole === undefined) {
+      const { endpoint } = reply.tally
       const taken = this.#limits.maxBlocksOf(endpoint)
-      // The endpoint may have answered for the blocks alone that it takes, or for none at all.
-      if (blocks > taken && !items.some((item) => Number(this.#reader.logOf(item).blockNumber) >= span.from + taken)) {
-        this.#limits.takes(endpoint, taken)
-        return this.#askFirstPart(question, taken, options)
-      }
+      if (isTrial) this.#limits.takes(endpoint, taken)
+      return this.#askFirstPart(question, taken, options)
     }
+    const { items, count, received, tally } = whole
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
-    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(reply, items, options)
+    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
-    return { to: span.to, replies: [reply] }
+    return { to: span.to, replies: [whole] }
+  }
+
+  /**
+   * The reply, unless it is to more blocks than its endpoint takes, as it has said before or while
+   * the range was under way, and has no log from beyond these: the endpoint may have answered for
+   * the blocks alone that it takes, or for none at all.
+   */
+  #answeredWhole(reply: LogReply<T>): LogReply<T> | undefined {
+    const { span, tally } = reply
+    const taken = this.#limits.maxBlocksOf(tally.endpoint)
+    if (span.to - span.from < taken) return reply
+    const read = this.#asker.readIfUsable(reply)
+    return read?.items.some((item) => Number(this.#reader.logOf(item).blockNumber) >= span.from + taken) ? read : undefined
   }
 
   /** The logs of a span whose reply may have been cut at a maximum number of logs. */

@@ -226,6 +226,18 @@ export class LogAsker<T> {
     }
   }
 
+  /** The same of any reply; undefined where its logs cannot be used. */
+  readIfUsable(reply: LogReply<T>): (LogReply<T> & { readonly items: T[] }) | undefined {
+    const { items, held } = reply
+    if (items !== undefined) return { ...reply, items }
+    try {
+      return this.read({ ...reply, held: held as HeldBytes })
+    } catch (error) {
+      if (!isUnusable(error)) throw error
+      return undefined
+    }
+  }
+
   /**
    * The logs of a reply in pieces that tile its blocks, each decoded when it is its turn. Throws
    * what `isUnusable` tells, also where the reply holds other logs than were counted.

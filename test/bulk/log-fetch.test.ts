@@ -148,25 +148,30 @@ describe('a limit on blocks', () => {
     expect(counts.refused).toBeLessThan(4)
   })
 
+  const ofFirstBlocks = (from: number, limit: number) => ({ fromBlock: hexOf(from), toBlock: hexOf(from + limit - 1) })
+  const ofNoBlock = () => ({ fromBlock: hexOf(1e9), toBlock: hexOf(1e9) })
+
   it.each([
-    { what: 'its first blocks', given: (from: number) => ({ fromBlock: hexOf(from), toBlock: hexOf(from + 9) }) },
-    { what: 'no block', given: () => ({ fromBlock: hexOf(HEAD + 1), toBlock: hexOf(HEAD + 1) }) },
-  ])('is not raised where a longer range is answered for $what: all logs come', async ({ given }) => {
-    let refused = 0
+    { what: 'its first blocks', given: ofFirstBlocks, head: HEAD, limit: 10, whole: 0 },
+    { what: 'no block', given: ofNoBlock, head: HEAD, limit: 10, whole: 0 },
+    { what: 'its first blocks, while others are under way', given: ofFirstBlocks, head: 200_000, limit: 500, whole: 5 },
+    { what: 'no block, while others are under way', given: ofNoBlock, head: 200_000, limit: 500, whole: 5 },
+  ])('is not raised where a longer range is answered for $what: all logs come', async ({ given, head, limit, whole }) => {
+    let longer = 0
     const chain: LogChain = await startLogChain({
-      head: HEAD,
+      head,
       logs: (block) => Number(block % 3 === 0),
       answer: (method, [filter]) => {
         if (method !== 'eth_getLogs') return undefined
         const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
-        if (Number(toBlock) - Number(fromBlock) < 10) return undefined
-        if (refused++ === 0) return { error: { code: -32000, message: 'block range too large, max is 10' } }
-        Object.assign(filter as object, given(Number(fromBlock)))
+        if (Number(toBlock) - Number(fromBlock) < limit || longer++ < whole) return undefined
+        if (longer === whole + 1) return { error: { code: -32000, message: `block range too large, max is ${limit}` } }
+        Object.assign(filter as object, given(Number(fromBlock), limit))
         return undefined
       },
     })
-    expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).reduce((sum, { logs }) => sum + logs, 0)).toBe(Math.floor(HEAD / 3) + 1)
-    expect(refused).toBeGreaterThan(1)
+    expect((await pagesOf(chain, undefined, { maxBytes: 2 ** 25 })).reduce((sum, { logs }) => sum + logs, 0)).toBe(Math.floor(head / 3) + 1)
+    expect(longer).toBeGreaterThan(whole + 1)
   })
 
   it('that is true leads to few refusals', async () => {
