@@ -8,7 +8,7 @@ import { isWrongDatabase } from './connection.ts'
  */
 
 export { enqueueExport } from './export-jobs.ts'
-export { exportProgress, foreignFailures, ProgressReader, retryFailed } from './export-progress.ts'
+export { exportProgress, foreignFailures, ProgressReader, recheckDone, retryFailed } from './export-progress.ts'
 export { exportWorker } from './export-worker.ts'
 
 const PREFIX = 'hexline'

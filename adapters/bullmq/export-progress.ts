@@ -168,16 +168,29 @@ function failureOf({ data: { range, export: wanted }, attemptsMade, failedReason
  * Puts all ranges that were set aside back into the queue, each with as many attempts as at first.
  * Returns how many.
  */
-export async function retryFailed(queue: Queue): Promise<number> {
-  const ranges = (await failedJobs(queue)).filter(isRangeJob)
+export function retryFailed(queue: Queue): Promise<number> {
+  return putBack(queue, 'failed')
+}
+
+/**
+ * Puts all ranges that are done back into the queue: workers export again what their folder no
+ * longer has, and find the others there. Returns how many.
+ */
+export function recheckDone(queue: Queue): Promise<number> {
+  return putBack(queue, 'completed')
+}
+
+async function putBack(queue: Queue, state: 'failed' | 'completed'): Promise<number> {
+  const ranges = (await jobsIn(queue, state)).filter(isRangeJob)
   const client = await queue.getBackend().connection.client
-  await Promise.all(
-    ranges.map(async (job) => {
-      // How many workers it has killed, which BullMQ's retry keeps.
-      await client.hdel(queue.toKey(job.id as string), 'stc')
-      await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
-    }),
-  )
+  for (let i = 0; i < ranges.length; i += AT_A_TIME)
+    await Promise.all(
+      ranges.slice(i, i + AT_A_TIME).map(async (job) => {
+        // How many workers it has killed, which BullMQ's retry keeps.
+        await client.hdel(queue.toKey(job.id as string), 'stc')
+        await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
+      }),
+    )
   return ranges.length
 }
 
@@ -189,14 +202,14 @@ export interface ForeignFailure {
 
 /** Failed jobs that are not hexline's, at most 100 of them. */
 export async function foreignFailures(queue: Queue): Promise<ForeignFailure[]> {
-  const jobs = (await failedJobs(queue)).filter((job) => !isRangeJob(job))
+  const jobs = (await jobsIn(queue, 'failed')).filter((job) => !isRangeJob(job))
   return jobs.slice(0, MOST_FAILURES).map(({ id = '', failedReason }) => ({ id, cause: failedReason }))
 }
 
-async function failedJobs(queue: Queue): Promise<Job[]> {
+async function jobsIn(queue: Queue, state: 'failed' | 'completed'): Promise<Job[]> {
   const jobs: Job[] = []
   for (;;) {
-    const page = await queue.getJobs(['failed'], jobs.length, jobs.length + AT_A_TIME - 1)
+    const page = await queue.getJobs([state], jobs.length, jobs.length + AT_A_TIME - 1)
     jobs.push(...page)
     if (page.length < AT_A_TIME) return jobs
   }

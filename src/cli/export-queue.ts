@@ -97,12 +97,17 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
       const merging = `hexline merge ${flags.out} makes a dataset of them`
       // Their files may have been deleted since: the queue does not know.
       const wasDone = added === 0 && progress.blocks.done === first.blocks.done
-      messages.tell(wasDone ? `all ranges were done before: ${merging}; another --queue exports what the folder lacks` : `all ranges are done: ${merging}`, {
-        type: 'exported',
-        ranges: progress.ranges.done,
-        rows: progress.rows,
-        bytes: progress.bytes,
-      })
+      messages.tell(
+        wasDone
+          ? `all ranges were done before: ${merging}; hexline jobs --recheck has workers export what the folder lacks`
+          : `all ranges are done: ${merging}`,
+        {
+          type: 'exported',
+          ranges: progress.ranges.done,
+          rows: progress.rows,
+          bytes: progress.bytes,
+        },
+      )
     } finally {
       queueing.close()
     }

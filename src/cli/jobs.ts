@@ -9,6 +9,7 @@ import { openRedis, type RedisFlags, redisFlags } from './redis.ts'
 
 interface Flags extends RedisFlags, MessageFlags {
   readonly retry: boolean
+  readonly recheck: boolean
 }
 
 /** `hexline jobs`: what is in a queue, and why ranges failed. */
@@ -18,13 +19,15 @@ export function jobsCommand(io: Io): Command {
     .description('Shows the progress of the exports in a queue, and the ranges that were set aside because they kept failing, with the reason.')
   return redisFlags(command, 'where the queue is')
     .option('--retry', 'put the ranges that were set aside back into the queue', false)
+    .option('--recheck', 'put the ranges that are done back: workers export again what their folder no longer has', false)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
 Examples:
   hexline jobs --redis redis://127.0.0.1:6379
-  hexline jobs --redis redis://127.0.0.1:6379 --retry`,
+  hexline jobs --redis redis://127.0.0.1:6379 --retry
+  hexline jobs --redis redis://127.0.0.1:6379 --recheck`,
     )
     .action((flags: Flags) => showJobs(flags, io))
 }
@@ -42,11 +45,15 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
     const progress = await Promise.race([queueing.exportProgress(queue), lost])
     const foreign = await Promise.race([queueing.foreignFailures(queue), lost])
     const retried = flags.retry ? await Promise.race([queueing.retryFailed(queue), lost]) : 0
+    const rechecked = flags.recheck ? await Promise.race([queueing.recheckDone(queue), lost]) : 0
     await queue.close()
     const text =
-      flags.json === true ? toJson({ ...progress, msLeft: progress.msLeft ?? null, foreign, retried }) : textOf(progress, foreign, widthOf(io.stdout))
+      flags.json === true
+        ? toJson({ ...progress, msLeft: progress.msLeft ?? null, foreign, retried, rechecked })
+        : textOf(progress, foreign, widthOf(io.stdout))
     io.stdout.write(`${text}\n`)
     if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })
+    if (flags.recheck) messages.tell(`${countOf(rechecked, 'range')} put back, to be checked`, { type: 'rechecked', ranges: rechecked })
   } finally {
     queueing.close()
   }

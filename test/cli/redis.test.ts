@@ -60,9 +60,23 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       { env: env() },
     )
     expect(again.stderr).toMatch(
-      /^5 ranges in the queue, 0 of them new; hexline worker exports them\nall ranges were done before: hexline merge .* makes a dataset of them; another --queue exports what the folder lacks\n$/,
+      /^5 ranges in the queue, 0 of them new; hexline worker exports them\nall ranges were done before: hexline merge .* makes a dataset of them; hexline jobs --recheck has workers export what the folder lacks\n$/,
     )
     for (const { stdout, stderr } of [exported, worked, jobs]) expect(stdout + stderr).not.toContain('SECRET')
+  })
+
+  it('a range that is done and whose files are deleted is exported again once it is put back', async () => {
+    const dir = join(folder, 'deleted')
+    await withWorker(async () => {
+      const exported = () => hexline(exportArgs(dir), { env: env() })
+      await exported()
+      await rm(join(dir, 'parts/000000020'), { recursive: true })
+      await exported()
+      expect(await hexline(['merge', dir])).toMatchObject({ code: 1, stderr: expect.stringContaining('lacks blocks 20 to 29') })
+      expect(await hexline(['jobs', '--recheck'], { env: env() })).toMatchObject({ code: 0, stderr: '5 ranges put back, to be checked\n' })
+      expect(json((await exported()).stderr).at(-1)).toMatchObject({ type: 'exported', ranges: 5 })
+    })
+    expect(await hexline(['merge', dir, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   it('an export ends with its own ranges, whatever another one in the queue does', async () => {
