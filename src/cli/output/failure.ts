@@ -1,7 +1,7 @@
 import { CodecError, type ErrorKind, HexlineError, HttpError, IntegrityError, MalformedReplyError, OptionError, RpcError, TimeoutError } from '../../errors.ts'
 import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
-import { excerpt, harmlessText } from '../../text.ts'
+import { excerpt, harmlessText, messagePrefix } from '../../text.ts'
 import { redactReceived } from './redact.ts'
 
 /** The user ended the command, with Ctrl-C or a signal. */
@@ -67,7 +67,9 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (!(error instanceof HexlineError)) return error instanceof Error ? error.message : String(error)
   // Only a server's text is shortened. What is wrong in a chain or a dataset names two hashes.
   if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
-  const said = excerpt(scrub(error.message)).replace('(deadlineMs)', '(--deadline)')
+  // The place in a reply alone would not say whose reply it is.
+  const place = error instanceof CodecError ? messagePrefix(error) : ''
+  const said = excerpt(scrub(`${place}${error.message}`)).replace('(deadlineMs)', '(--deadline)')
   const message = error.kind === 'timeout' ? inSeconds(said, error) : said
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`

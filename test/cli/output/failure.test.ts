@@ -30,6 +30,10 @@ describe('the message', () => {
       new CodecError('token_addresses', 'at most 20 entries (maxArrayLength)', '30', { kind: 'invalid' }),
       'token_addresses: expected at most 20 entries (--max-array), received 30',
     ],
+    [
+      new CodecError('blocks[5].hash', 'the hash of a block', 'undefined', { kind: 'malformed', method: 'eth_getBlockByNumber', endpoint: 'a.example' }),
+      'a.example: eth_getBlockByNumber: blocks[5].hash: expected the hash of a block, received undefined',
+    ],
     [new NetworkError('no connection'), 'no connection; is the node running, and is the URL right?'],
     [new NetworkError('no connection', { method: 'getStreams' }), 'no connection; is the service running, and is the address right?'],
     [new HexlineError('too late (deadlineMs)', 'timeout'), 'too late (--deadline); is the node down or overloaded?'],
