@@ -9,7 +9,7 @@ import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
-import { askChain, Chain, notSent } from './chain.ts'
+import { askChain, Chain, notSent, TELLS_NOTHING } from './chain.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
@@ -195,15 +195,18 @@ export class Endpoint {
   /**
    * Throws unless the endpoint has this block, which another one has: asks for its newest one. A
    * node that lags would leave out, without a word, what is in the blocks that it does not have.
+   * One that does not tell its newest block is not known to lag.
    */
   async #requireBlock(number: number, call: Call): Promise<void> {
     const { protocol, heads } = this.#group
     const { whilePaused, signal, deadline, method } = call
     const question = ownRead({ ...protocol.askHead, whilePaused, isBound: true, signal, deadline })
+    if (this.lacks(question.method, this.#clock.now())) return
     const trait = protocol.traitOf(question.method)
     try {
       await (this.#isRight ? this.ask(question, trait) : this.#askFirst(question, trait))
     } catch (failure) {
+      if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return
       throw notSent(failure, call, this.name)
     }
     if (!heads.mayLack(this.head, number)) return

@@ -721,6 +721,20 @@ describe('a range of logs', () => {
     const { client } = await apart()
     expect((await client.request(range(hex(98), hex(1000)))) as unknown[]).toHaveLength(3)
   })
+
+  test('is requested from an endpoint that does not tell its newest block, as long as it is not known to lag', async () => {
+    const untold = each(({ id, method, params }) => {
+      if (method === 'eth_chainId') return { jsonrpc: '2.0', id, result: '0x1' }
+      if (method !== 'eth_getLogs') return failed({ id }, -32601, `the method ${method} does not exist`)
+      return { jsonrpc: '2.0', id, result: [{ blockNumber: (params[0] as { fromBlock: string }).fromBlock }] }
+    })
+    const [archive, full] = [await serve(untold), await serve(node())]
+    const client = clientOf([archive.url, full.url], quick)
+    await client.call('eth_blockNumber')
+    full.script(refuse(4444, 'pruned history unavailable'))
+    for (let i = 0; i < 3; i++) expect(await client.request(range(hex(1), hex(2)))).toHaveLength(1)
+    expect(calls(archive)).toEqual(['eth_getLogs', 'eth_getLogs', 'eth_getLogs'])
+  })
 })
 
 describe('an honest endpoint far ahead of all others', () => {
