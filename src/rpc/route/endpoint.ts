@@ -199,8 +199,8 @@ export class Endpoint {
    */
   async #requireBlock(number: number, call: Call): Promise<void> {
     const { protocol, heads } = this.#group
-    const { whilePaused, signal, deadline, method } = call
-    const question = ownRead({ ...protocol.askHead, whilePaused, isBound: true, signal, deadline })
+    const { whilePaused, isBound, signal, deadline, timeoutMs, method } = call
+    const question = ownRead({ ...protocol.askHead, whilePaused, isBound, signal, deadline, timeoutMs })
     if (this.lacks(question.method, this.#clock.now())) return
     const trait = protocol.traitOf(question.method)
     try {

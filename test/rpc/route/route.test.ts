@@ -735,6 +735,36 @@ describe('a range of logs', () => {
     for (let i = 0; i < 3; i++) expect(await client.request(range(hex(1), hex(2)))).toHaveLength(1)
     expect(calls(archive)).toEqual(['eth_getLogs', 'eth_getLogs', 'eth_getLogs'])
   })
+
+  test('moves to an endpoint that is free again, while the one in whose line it is waits longer', async () => {
+    const [a, b] = [await serve(logNode(() => 99)), await serve(logNode(() => 100))]
+    const client = clientOf([a.url, b.url], { ...quick, concurrency: 1, batch: { maxCalls: 1 } })
+    await client.call('eth_blockNumber')
+    await sleep(1)
+    const { open, answer } = gate(throttled('30'))
+    a.script(answer)
+    b.script(
+      throttled('2'),
+      logNode(() => 100),
+    )
+    const balance = client.request({ method: 'eth_getBalance', params: ['x', hex(100)] })
+    await sleep(50)
+    const started = clock.now()
+    const logs = client.request(range(hex(98), hex(100)))
+    await sleep(50)
+    open()
+    expect(await logs).toHaveLength(3)
+    expect(clock.now() - started).toBeLessThan(4000)
+    await balance
+  })
+
+  test('waits for the newest block of an endpoint no longer than its own timeout', async () => {
+    const { a, client } = await apart()
+    a.script(silent)
+    const started = clock.now()
+    expect(await client.with({ timeoutMs: 300 }).request(range(hex(98), hex(105)))).toHaveLength(8)
+    expect(clock.now() - started).toBeLessThan(1000)
+  })
 })
 
 describe('an honest endpoint far ahead of all others', () => {
