@@ -294,6 +294,7 @@ export class Endpoint {
     if (kind === 'unsupported' || kind === 'auth') {
       setBounded(this.#missing, call.method, now)
     }
+    if (kind === 'network') this.#group.heads.unreached(this.head)
     if (isMissing(failure)) this.#lacksBlock(error, call, trait, started)
   }
 

@@ -49,6 +49,8 @@ export interface Head {
   toldAt: number
   /** When to ask it, unless it tells before. */
   askAt: number
+  /** It could not be reached, and has not told its head since: it may have lost blocks. */
+  isUncertain: boolean
 }
 
 /**
@@ -72,7 +74,7 @@ export class Heads {
   readonly #heads: Head[] = []
 
   add(now: number): Head {
-    const head: Head = { number: -1, seen: -1, doubt: undefined, isFalse: false, lag: 0, toldAt: Number.NEGATIVE_INFINITY, askAt: now }
+    const head: Head = { number: -1, seen: -1, doubt: undefined, isFalse: false, lag: 0, toldAt: Number.NEGATIVE_INFINITY, askAt: now, isUncertain: false }
     this.#heads.push(head)
     return head
   }
@@ -80,6 +82,7 @@ export class Heads {
   /** `number` is the endpoint's newest block. It was asked at `since`. */
   told(head: Head, number: number, now: number, since = now): void {
     head.toldAt = now
+    head.isUncertain = false
     head.isFalse &&= number > this.newest + FAR
     if (!head.isFalse) head.number = number
     const newest = this.newest
@@ -177,9 +180,15 @@ export class Heads {
     return head.lag > 0 && number > head.number && number > this.newest - head.lag
   }
 
+  /** The endpoint could not be reached: a node that was restarted may have lost blocks. */
+  unreached(head: Head): void {
+    head.isUncertain = true
+  }
+
   /** Another endpoint has block `number`, and this one is not known to have it. */
   mayLack(head: Head, number: number): boolean {
-    return number > (head.doubt === undefined ? head.number : head.seen) && number <= this.#newestExcept(head)
+    if (number > this.#newestExcept(head)) return false
+    return head.isUncertain || number > (head.doubt === undefined ? head.number : head.seen)
   }
 
   /** The newest block of all endpoints; -1 when none is known. */

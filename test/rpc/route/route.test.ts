@@ -758,6 +758,22 @@ describe('a range of logs', () => {
     await balance
   })
 
+  test('comes whole also while an endpoint is restarted and has lost its newest blocks', async () => {
+    const [a, b] = [await serve(logNode(() => 100)), await serve(logNode(() => 100))]
+    const client = clientOf([a.url, b.url], quick)
+    await client.call('eth_blockNumber')
+    await sleep(1)
+    await a.close()
+    const ask = async () => ((await client.send({ ...range(hex(91), hex(100)), priority: 'bulk' })).take() as unknown[]).length
+    expect(await Promise.all([ask(), ask()])).toEqual([10, 10])
+    const again = await serveAt(
+      a.port,
+      logNode(() => 80),
+    )
+    for (let i = 0; i < 20; i++) expect(await Promise.all([ask(), ask()])).toEqual([10, 10])
+    expect(calls(again)).toContain('eth_blockNumber')
+  })
+
   test('waits for the newest block of an endpoint no longer than its own timeout', async () => {
     const { a, client } = await apart()
     a.script(silent)
