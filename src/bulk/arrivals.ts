@@ -8,7 +8,7 @@ import type { Tally } from '../rpc/tally.ts'
 import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
 import { type TraceForm, tracesFault } from './block-traces.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
-import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
+import { type Link, type Linked, type LinkedReceipt, numberFault, receiptsFault } from './link.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Proof } from './verifying.ts'
 
@@ -54,9 +54,9 @@ interface Read<B, R> {
   readonly fault: IntegrityError | undefined
 }
 
-/** The bytes of the block, or of its receipts, are invalid JSON, or something else. */
+/** The bytes of the block, or of its receipts, are invalid JSON or something else. */
 interface Unreadable {
-  readonly unreadable: SyntaxError | CodecError
+  readonly unreadable: SyntaxError | CodecError | IntegrityError
   readonly origin: Tally | undefined
 }
 
@@ -85,8 +85,9 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /**
-   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON or
-   * no block; with receipts that are requested by its hash if those that came are not its own.
+   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON, no
+   * block or another one; with receipts that are requested by its hash if those that came are not
+   * its own.
    * Throws `IntegrityError` if it does not follow `link`. Without a link, all that is wrong is left
    * to verification.
    */
@@ -159,6 +160,8 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const read = readBlock(fetched, this.#reader)
       if ('unreadable' in read) return read
       const { block, receipts } = read
+      const other = link && numberFault(fetched.number, block.linked)
+      if (other !== undefined) return { unreadable: other, origin: fetched.origins.block }
       link?.follow(fetched.number, block.linked)
       const fault = receipts && receiptsFault(block.linked, receipts.linked)
       return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
@@ -228,7 +231,7 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
 
 /** The error for a block of which each attempt was unreadable, and this the last one. */
 export function neverReadable(client: Client, number: bigint | number, { unreadable, origin }: Unreadable): unknown {
-  if (unreadable instanceof CodecError) return scrubError(unreadable, connectionsOf(client), origin)
+  if (!(unreadable instanceof SyntaxError)) return scrubError(unreadable, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.
   return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origin?.endpoint })

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { IntegrityError } from '../errors.ts'
+import { type CodecError, IntegrityError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
@@ -8,7 +8,7 @@ import type { Tally } from '../rpc/tally.ts'
 import { ATTEMPTS, inBlock, isUnreadable, neverReadable } from './arrivals.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
-import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
+import { Link, type LinkedRootedReceipt, numberFault, receiptsFault } from './link.ts'
 import { logFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
@@ -58,8 +58,11 @@ export class BlockLogsFetcher<T> {
     for (let attempt = 1; ; attempt++) {
       const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoided)
       let origin: Tally | undefined = fetched.origins.block
+      let other: IntegrityError | undefined
       try {
         const header = inBlock(number, 'eth_getBlockByNumber', () => this.#readHeader(bytesOf(fetched.block)))
+        other = numberFault(BigInt(number), header)
+        if (other !== undefined) throw other
         origin = fetched.origins.receipts
         const { receipts: reply } = fetched as { readonly receipts: Reply }
         const receipts = inBlock(number, 'eth_getBlockReceipts', () => this.#readReceipts(bytesOf(reply)), 'receipts')
@@ -69,8 +72,8 @@ export class BlockLogsFetcher<T> {
         release(fetched)
         return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
       } catch (error) {
-        if (!isUnreadable(error)) throw error
-        if (attempt === ATTEMPTS) throw neverReadable(this.#client, number, { unreadable: error, origin })
+        if (error !== other && !isUnreadable(error)) throw error
+        if (attempt === ATTEMPTS) throw neverReadable(this.#client, number, { unreadable: other ?? (error as SyntaxError | CodecError), origin })
         if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)
       }
     }

@@ -30,7 +30,8 @@ export class Link {
    * parent.
    */
   follow(number: bigint, block: Linked): void {
-    if (block.number !== number) throw new IntegrityError(`requested block ${number}, but received block ${block.number}`)
+    const fault = numberFault(number, block)
+    if (fault !== undefined) throw fault
     if (typeof block.hash !== 'string') throw new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
     if (this.#hash !== undefined && block.parentHash !== this.#hash) {
       throw new IntegrityError(
@@ -40,6 +41,11 @@ export class Link {
     }
     this.#hash = block.hash
   }
+}
+
+/** The error for another block than the one that was requested. */
+export function numberFault(number: bigint, block: Linked): IntegrityError | undefined {
+  return block.number === number ? undefined : new IntegrityError(`requested block ${number}, but received block ${block.number}`)
 }
 
 /**

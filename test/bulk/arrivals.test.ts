@@ -49,6 +49,10 @@ it('receipts of another block are requested by the hash of this one', async () =
 it.each<[string, Partial<ChainOptions>]>([
   ['that is invalid JSON', { body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }],
   ['that is not a block', { answer: ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined) }],
+  [
+    'that is another one',
+    { answer: ({ method }, right) => (method === 'eth_getBlockByNumber' ? { result: { ...(right as object), number: hexOf(4) } } : undefined) },
+  ],
 ])('a block %s is requested from another endpoint', async (_, faults) => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
   const broken = await serve(chainAnswer({ ...chain, ...faults }))

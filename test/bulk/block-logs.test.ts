@@ -7,6 +7,10 @@ import { clientOf, errorOf, serve } from '../support/server.ts'
 it.each<[string, Partial<ChainOptions>]>([
   ['a block is invalid JSON', { body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }],
   ['a block is not one', { answer: ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined) }],
+  [
+    'a block is another one',
+    { answer: ({ method }, right) => (method === 'eth_getBlockByNumber' ? { result: { ...(right as object), number: '0x4' } } : undefined) },
+  ],
   ['receipts are none', { answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { result: [{ logs: {} }] } : undefined) }],
 ])('where %s, another endpoint is asked', async (_, faults) => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
