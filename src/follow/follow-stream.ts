@@ -52,7 +52,8 @@ const MOST_CONTRADICTIONS = 8
 
 /**
  * Looks in a row that find the head far below the start that `latest` gave, until that start counts
- * as false: one look may have met a node that is not synchronised yet.
+ * as false, or far below what was delivered, until that is told: one look may have met a node that
+ * is not synchronised yet.
  */
 const ENOUGH_LOOKS = 4
 
@@ -149,6 +150,8 @@ class Follower<I, L, T> {
   #contradictions = 0
   /** Looks in a row that found the head far below the start. */
   #looksFarBelow = 0
+  /** The same, far below the last block that was delivered. */
+  #looksFarBehind = 0
 
   /**
    * The rounds, one after the other. Static, since a follower is made of what the first calls show,
@@ -255,6 +258,7 @@ class Follower<I, L, T> {
       this.#pace.missed()
       this.#contradictions = 0
       this.#tellOfWaiting()
+      this.#tellOfLag(target)
       return false
     }
     if (step.type !== 'compare') {
@@ -285,6 +289,18 @@ class Follower<I, L, T> {
     if (this.#hasToldOfWaiting || this.#blocks > 0 || this.#chain.tip !== undefined) return
     this.#hasToldOfWaiting = true
     this.#tell()
+  }
+
+  /**
+   * The node has lost its blocks, or is another one than before: the stream waits until it has what
+   * was delivered, which may be for ever.
+   */
+  #tellOfLag(target: Target | undefined): void {
+    const { tip } = this.#chain
+    const isFarBehind = target !== undefined && tip !== undefined && target.number + NEAR < tip.number
+    this.#looksFarBehind = isFarBehind ? this.#looksFarBehind + 1 : 0
+    if (!isFarBehind || this.#looksFarBehind !== ENOUGH_LOOKS) return
+    this.#tell(new IntegrityError(`the node is at block ${target.number}, far behind block ${tip.number}, the last one that it gave`, { kind: 'lagging' }))
   }
 
   async #target(client: Client): Promise<Target | undefined> {

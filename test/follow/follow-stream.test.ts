@@ -408,6 +408,26 @@ function nodeWithHeads(chain: ForkingChain, heads: readonly number[]) {
   })
 }
 
+it('a node that has lost its blocks is told, once, until it has them again', async () => {
+  const chain = new ForkingChain(300)
+  let blocks = () => chain.blocks
+  const server = await serve(chain.node({ chain: () => blocks() }))
+  const failures: (string | undefined)[] = []
+  const onProgress = ({ failure }: FollowProgress) => failures.push(failure?.message)
+  const replay = new Replay(290)
+  await followTo(chain, clientOf(server.url), replay, { from: 290, onProgress }, ({ next }) => {
+    if (next !== 300) return
+    const left = chain.blocks.slice(0, 4)
+    blocks = () => left
+    chain.mine()
+    void sleep(600_000).then(() => {
+      blocks = () => chain.blocks
+    })
+  })
+  expect(failures.filter((each) => each !== undefined)).toEqual(['the node is at block 3, far behind block 300, the last one that it gave'])
+  expectChain(replay, chain, false)
+})
+
 it("from 'latest', where the first head is false and far too high: begins with the newest block that the node has", async () => {
   const chain = new ForkingChain(1000)
   // The second look meets the same fault.
