@@ -4,6 +4,7 @@ import { createPublicClient, defineChain, fallback, type HttpTransportConfig, ht
 import { localhost, mainnet } from 'viem/chains'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callSettings, clientOptions } from '../../../adapters/viem/config.ts'
+import { eventually } from '../../support/eventually.ts'
 import { steadyTime } from '../../support/held-time.ts'
 import { calls } from '../../support/node.ts'
 import { isNewViem } from '../../support/peers.ts'
@@ -243,6 +244,42 @@ describe('methods', () => {
     expect(server.requests).toEqual([])
     await request({ method: 'eth_chainId' })
     expect(methodsOf(server)).toEqual(['eth_chainId'])
+  })
+
+  it('without `eth_newFilter`, watchEvent loses no log of a node that is away and has forgotten its filters', async () => {
+    const hex = (n: number) => `0x${n.toString(16)}`
+    const logAt = (block: number) => ({ address: `0x${'aa'.repeat(20)}`, topics: [], data: '0x', blockNumber: hex(block), logIndex: '0x0', removed: false })
+    let head = 1
+    let isAway = false
+    const node = each((entry) => {
+      const [{ fromBlock, toBlock } = {}] = entry.params as [{ fromBlock?: string; toBlock?: string }?]
+      if (entry.method === 'eth_blockNumber') return { jsonrpc: '2.0', id: entry.id, result: hex(head) }
+      if (entry.method === 'eth_newFilter') return { jsonrpc: '2.0', id: entry.id, result: hex(head) }
+      if (entry.method !== 'eth_getLogs') return failed(entry, -32000, 'filter not found')
+      const [first, last] = [Number(fromBlock), Number(toBlock)]
+      return { jsonrpc: '2.0', id: entry.id, result: Array.from({ length: last - first + 1 }, (_, i) => logAt(first + i)) }
+    })
+    const server = await serve((request, response) => (isAway ? cut : node)(request, response))
+    const client = createPublicClient({
+      transport: hexline(server.url, { retryCount: 0, methods: { exclude: ['eth_newFilter'] } }),
+      pollingInterval: 5,
+      cacheTime: 0,
+    })
+    onTestFinished(() => client.transport.client.close())
+    const blocks: unknown[] = []
+    const failures: unknown[] = []
+    const onLogs = (logs: readonly { blockNumber: unknown }[]) => void blocks.push(...logs.map(({ blockNumber }) => blockNumber))
+    const unwatch = client.watchEvent({ onLogs, onError: (error) => failures.push(error) })
+    onTestFinished(() => unwatch())
+    const asked = () => methodsOf(server).filter((method) => method === 'eth_blockNumber').length
+    await eventually(() => expect(asked()).toBeGreaterThan(1))
+    head = 2
+    await eventually(() => expect(blocks).toEqual([2n]))
+    isAway = true
+    head = 5
+    await eventually(() => expect(failures.length).toBeGreaterThan(1))
+    isAway = false
+    await eventually(() => expect(blocks).toEqual([2n, 3n, 4n, 5n]))
   })
 })
 
