@@ -72,6 +72,19 @@ export interface PooledCall extends Call {
   readonly atOnce?: boolean | undefined
   /** The caller has another way to get the result where endpoints lack the method. */
   readonly hasSubstitute?: boolean | undefined
+  /** It waits for its endpoint even where that is given up. */
+  readonly staysPut?: boolean | undefined
+}
+
+/**
+ * The call waits for its endpoint even where that is given up: a node may be silent because of it.
+ */
+export function stayingPut(call: Call): PooledCall {
+  return { ...call, staysPut: true }
+}
+
+export function staysPut(call: Call): boolean {
+  return (call as PooledCall).staysPut === true
 }
 
 /** The caller has another way to get the result where endpoints lack the method. */

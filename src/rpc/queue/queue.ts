@@ -2,7 +2,7 @@ import PQueue from 'p-queue'
 import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import type { Call, Outcome, PooledCall, Post, Reply } from '../call.ts'
+import { type Call, type Outcome, type PooledCall, type Post, type Reply, staysPut } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isFailure, isTooLarge } from '../failure-kinds.ts'
@@ -71,7 +71,7 @@ export interface Queue {
   handOver(calls: number): void
   /**
    * Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have
-   * not been sent, with `GIVEN_UP` where they are reads.
+   * not been sent, with `GIVEN_UP` where they are reads that need not stay put.
    */
   giveUp(): void
 }
@@ -334,7 +334,7 @@ class EndpointQueue implements Queue {
   giveUp(): void {
     const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
     for (const caller of this.#lines.callers) caller.cancel(MOVED)
-    for (const { callers } of sent) for (const caller of callers) caller.cancel(GIVEN_UP)
+    for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {

@@ -1,7 +1,7 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
+import { type Call, decodedOf, movedReply, ownRead, type Post, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -19,6 +19,8 @@ import { isNull, takeResult } from './require-result.ts'
 /** An endpoint as the client made it. */
 export interface EndpointOptions {
   readonly queue: Queue
+  /** Its POSTs, beside the queue and its limits. */
+  readonly post: Post
   readonly health: Health
   /** Id of the chain that it was declared to be on. */
   readonly chainId?: number | undefined
@@ -55,6 +57,9 @@ const DEEP = 1024
 const DOUBTED_EVERY_MS = 2_000
 /** Answers from which nothing has been learnt yet, at most. */
 const MOST_DEFERRED = 64
+/** Longest wait for the answer to a challenge, and shortest time between two, in ms. */
+const CHALLENGE_MS = 1_000
+const CHALLENGE_EVERY_MS = 5_000
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
@@ -65,8 +70,8 @@ const REMEMBERED_MS = 600_000
  *
  * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
  * (`askHead`); its chain, together with the first calls to one of several (`#askWithChain`); the
- * oldest block that it has, when a call needs an old one (`#askHistory`); and a block near the head
- * that it tells, where that is doubted (`#askForProof`).
+ * oldest block that it has, when a call needs an old one (`#askHistory`); a block near the head that
+ * it tells, where that is doubted (`#askForProof`); and whether it still answers (`challenge`).
  */
 export class Endpoint {
   readonly name: string
@@ -80,6 +85,7 @@ export class Endpoint {
   wrong: HexlineError | undefined
   /** Its last failure, in one line. */
   said: string | undefined
+  readonly #post: Post
   readonly #group: EndpointGroup
   readonly #clock: Clock
   /** End of the last outage for which the calls in its line were turned away. */
@@ -96,11 +102,14 @@ export class Endpoint {
   #askForProofAt = Number.NEGATIVE_INFINITY
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
+  /** When it was last challenged. */
+  #challengedAt = Number.NEGATIVE_INFINITY
 
-  constructor({ queue, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
+  constructor({ queue, post, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
+    this.#post = post
     this.head = group.heads.add(clock.now())
     this.history = new History(since)
     this.#group = group
@@ -215,9 +224,32 @@ export class Endpoint {
     throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint: this.name }), 0, this.name)
   }
 
+  /**
+   * It owes replies, and has been silent for a while: asks for its newest block, in a POST beside
+   * all others, and gives it up without an answer. A node that takes long for a call still answers
+   * this one. Never rejects.
+   */
+  async challenge(): Promise<void> {
+    const now = this.#clock.now()
+    if (now - this.#challengedAt < CHALLENGE_EVERY_MS) return
+    this.#challengedAt = now
+    const stop = new AbortController()
+    const timer = this.#clock.wakeAt(now + CHALLENGE_MS, () => stop.abort())
+    try {
+      const [outcome] = await this.#post([ownRead({ ...this.#group.protocol.askHead, deadline: now + CHALLENGE_MS })], stop.signal)
+      if (!stop.signal.aborted && !(outcome instanceof NetworkError)) return
+    } catch {
+      // A user's post function may reject.
+    } finally {
+      this.#clock.cancel(timer)
+    }
+    const isSilent = !stop.signal.aborted || !this.health.hasProgressedSince(now)
+    if (isSilent && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply')
+  }
+
   /** It has been silent for too long: it is left out, and reads that wait for it go elsewhere. */
-  giveUp(now: number): void {
-    this.said = `${this.name}: no reply to its first calls`
+  giveUp(now: number, why: string): void {
+    this.said = `${this.name}: ${why}`
     this.health.giveUp(now)
     this.queue.giveUp()
   }

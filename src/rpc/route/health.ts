@@ -41,7 +41,7 @@ export class Health {
   /** When it gave the last good answer. */
   answeredAt = Number.NEGATIVE_INFINITY
   /**
-   * It is out only because its first replies have not come yet. It may be slow, and still answer
+   * It is out only because its replies have not come yet. It may be slow, and still answer
    * where all others fail.
    */
   mayBeSlow = false
@@ -79,6 +79,16 @@ export class Health {
   /** It has never answered, and its first replies have been due for too long. */
   isMute(now: number): boolean {
     return !this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
+  }
+
+  /** It owes replies, though it has answered before, and has sent none for a while. */
+  isSilent(now: number): boolean {
+    return this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
+  }
+
+  /** A POST has ended since then. */
+  hasProgressedSince(at: number): boolean {
+    return this.#progressAt > at
   }
 
   /**
@@ -139,7 +149,7 @@ export class Health {
     if (this.#out === undefined ? isTooMuch : now >= this.#dueAt) this.#leaveOut('fails', now)
   }
 
-  /** Its first replies have been given up. */
+  /** Its replies have been given up. */
   giveUp(now: number): void {
     this.failed(now, now)
     this.mayBeSlow = this.isOut

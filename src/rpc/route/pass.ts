@@ -14,6 +14,8 @@ export class Pass {
   readonly failures: CallFailure[] = []
   /** POSTs that the call was in. */
   posts = 0
+  /** How often an endpoint was given up while it had the call. */
+  givenUp = 0
   /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
   isWorthWaiting = false
   readonly #call: Call
@@ -35,7 +37,10 @@ export class Pass {
    * `wasSent`. Endpoints that did not start it before may start it by now.
    */
   startOver(wasSent: boolean): void {
-    if (wasSent) this.posts++
+    if (wasSent) {
+      this.posts++
+      this.givenUp++
+    }
     this.endpoints.length = 0
   }
 

@@ -1,7 +1,7 @@
 import { HexlineError, IntegrityError, RpcError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, hasSubstitute, type Reply, replyOf, type Send } from '../call.ts'
+import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -100,7 +100,8 @@ class Router {
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: pass.failures.at(-1)?.error.kind })
         }
-        const attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : { ...call, isBound: true }
+        let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : { ...call, isBound: true }
+        if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
@@ -252,10 +253,12 @@ class Router {
     const now = this.#now()
     this.#askHeads(now)
     const canTake = ({ wrong, health, queue }: Endpoint) => wrong === undefined && !health.isOut && queue.pausedUntil <= now
-    // Others answer: what waits for an endpoint that has said nothing yet need not wait for its
-    // timeout.
-    if (this.#endpoints.some((each) => canTake(each) && each.health.hasAnswered)) {
-      for (const each of this.#endpoints) if (each.health.isMute(now) && !each.health.isOut) each.giveUp(now)
+    // Others answer: what waits for an endpoint that says nothing need not wait for its timeout.
+    const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
+    for (const each of this.#endpoints) {
+      if (each.health.isOut || !this.#endpoints.some((other) => other !== each && answers(other))) continue
+      if (each.health.isMute(now)) each.giveUp(now, 'no reply to its first calls')
+      else if (each.health.isSilent(now)) void each.challenge()
     }
     if (!this.#endpoints.some((each) => canTake(each) && each.queue.size === 0)) return
     for (const { queue } of this.#endpoints) {

@@ -202,7 +202,7 @@ describe('a failing endpoint', () => {
     await a.received(2)
     await sleep(1_300)
     expect(await read(client, 1)).toEqual(answerTo([1]))
-    expect(counts(a, b)).toEqual([2, 1])
+    expect([a, b].map((server) => calls(server).filter((method) => method === 'eth_getBalance').length)).toEqual([2, 1])
     aborter.abort()
     await stuck
   })
@@ -295,12 +295,79 @@ describe('an endpoint that has never answered', () => {
 
   test('differs from one that works on a slow call and has reported its newest block', async () => {
     const held = gate()
-    const [a, b] = [await serve((request, response) => (request.isBatch ? node() : held.answer)(request, response)), await serve(node())]
+    const asksHead = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_blockNumber')
+    const [a, b] = [await serve((request, response) => (asksHead(request) ? node() : held.answer)(request, response)), await serve(node())]
     const logs = clientOf([a.url, b.url], patient).request({ method: 'eth_getLogs', params: [{}] })
-    await sleep(1_500)
+    await sleep(2_500)
     held.open()
     expect(await logs).toEqual(answerTo([{}]))
-    expect(counts(a, b)).toEqual([1, 0])
+    expect([a, b].map(({ requests }) => requests.filter(({ entries }) => entries.some(({ method }) => method === 'eth_getLogs')).length)).toEqual([1, 0])
+  })
+})
+
+describe('an endpoint that has answered, and then goes silent', () => {
+  const patient: ClientOptions = { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY, retry: false }
+
+  test.each([1, 500])('is given up where another one answers: reads under way go there (%i at once)', async (reads) => {
+    const [a, b] = [await serve(node(), silent), await serve(node())]
+    const client = clientOf([a.url, b.url], patient)
+    await read(client, 0)
+    const started = clock.now()
+    expect(await Promise.all(Array.from({ length: reads }, (_, i) => read(client, i)))).toEqual(Array.from({ length: reads }, (_, i) => answerTo([i])))
+    expect(clock.now() - started).toBeLessThan(3_000)
+    await a.requests[1]?.hungUp
+    // It is asked again by and by, and no read goes there meanwhile.
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+  })
+
+  test('is given up, too, where it cuts each new connection', async () => {
+    const [a, b] = [await serve(node(), silent, cut), await serve(node())]
+    const client = clientOf([a.url, b.url], patient)
+    await read(client, 0)
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+  })
+
+  test('keeps a call that takes long, as long as it answers others', async () => {
+    const held = gate()
+    const isSlow = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_call')
+    const [a, b] = [await serve((request, response) => (isSlow(request) ? held.answer : node())(request, response)), await serve(node())]
+    const client = clientOf([a.url, b.url], patient)
+    await read(client, 0)
+    const answer = client.request({ method: 'eth_call', params: [{}] })
+    await sleep(60_000)
+    held.open()
+    expect(await answer).toEqual(answerTo([{}]))
+    expect(b.requests.some(isSlow)).toBe(false)
+    // Whether it still answers is asked every five seconds at most.
+    expect(a.requests.length).toBeLessThan(30)
+  })
+
+  test('keeps the call in the end, where the call is what makes each endpoint silent', async () => {
+    const isSlow = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_call')
+    const busy = () => {
+      let until = 0
+      const answer: Answer = async (request, response) => {
+        if (isSlow(request)) until = clock.now() + 20_000
+        await sleep(Math.max(0, until - clock.now()))
+        if (!request.socket.destroyed) await node()(request, response)
+      }
+      return answer
+    }
+    const [a, b] = [await serve(busy()), await serve(busy())]
+    const client = clientOf([a.url, b.url], patient)
+    await Promise.all([0, 1, 2].map((i) => read(client.with({ priority: 'bulk' }), i)))
+    expect(await client.request({ method: 'eth_call', params: [{}] })).toEqual(answerTo([{}]))
+    expect([...a.requests, ...b.requests].filter(isSlow).length).toBeLessThan(4)
+  })
+
+  test('keeps a call that writes until its timeout: it may run there', async () => {
+    const [a, b] = [await serve(node(), silent), await serve(node())]
+    const client = clientOf([a.url, b.url], { ...quick, timeoutMs: 10_000 })
+    await read(client, 0)
+    const started = clock.now()
+    expect(await errorOf(client.request({ method: 'evm_mine', params: [] }))).toMatchObject({ kind: 'timeout' })
+    expect(clock.now() - started).toBeGreaterThanOrEqual(10_000)
+    expect(calls(b)).toEqual([])
   })
 })
 
