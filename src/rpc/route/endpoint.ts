@@ -69,9 +69,10 @@ const REMEMBERED_MS = 600_000
  * block (`head`), how far back its data reach (`history`), and which methods it lacks.
  *
  * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
- * (`askHead`); its chain, together with the first calls to one of several (`#askWithChain`); the
- * oldest block that it has, when a call needs an old one (`#askHistory`); a block near the head that
- * it tells, where that is doubted (`#askForProof`); and whether it still answers (`challenge`).
+ * (`askHead`), and before a range that it may not have to its end (`#requireBlock`); its chain,
+ * together with the first calls to one of several (`#askWithChain`); the oldest block that it has,
+ * when a call needs an old one (`#askHistory`); a block near the head that it tells, where that is
+ * doubted (`#askForProof`); and whether it still answers (`challenge`).
  */
 export class Endpoint {
   readonly name: string
