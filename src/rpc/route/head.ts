@@ -7,6 +7,8 @@ const TOLERANCE = 1
 const EVERY_MS = 10_000
 /** How often one that is behind is asked, in ms. */
 const SOON_MS = 1_000
+/** For how long what an endpoint has told is as good as another answer, in ms. */
+const FRESH_MS = 100
 /**
  * Blocks below the head that an endpoint tells, from which on one that it lacks makes that head
  * doubtful: the nodes behind one URL are hardly that far apart.
@@ -156,7 +158,12 @@ export class Heads {
 
   /** The endpoint does not have block `number`; it exists if another one has told of it. */
   missed(head: Head, number: number, now: number): void {
-    if (number > this.newest || number <= head.number) return
+    if (number > this.newest) return
+    if (number <= head.number) {
+      // It has told of this block. Those that seemed to be behind it may have the block by now.
+      for (const other of this.#heads) if (this.isBelow(other, number) && now - other.toldAt >= FRESH_MS) other.askAt = Math.min(other.askAt, now)
+      return
+    }
     head.lag = Math.max(head.lag, this.newest - number + 1)
     head.askAt = Math.min(head.askAt, now + SOON_MS)
   }

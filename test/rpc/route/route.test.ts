@@ -683,6 +683,18 @@ describe('a lagging endpoint', () => {
     },
   )
 
+  test('is asked for its newest block where the one that told of a block does not have it: the read goes there', async () => {
+    let head = 98
+    const lacksNewest = ({ id, method, params }: Entry) =>
+      method === 'eth_getBalance' && params[1] === hex(100) ? failed({ id }, -32000, 'header not found') : undefined
+    const [a, b] = [await serve(node({ answer: lacksNewest })), await serve(node({ head: () => head }))]
+    const client = clientOf([a.url, b.url], { retry: { attempts: 4, baseDelayMs: 50, maxDelayMs: 200 } })
+    for (let i = 0; i < 3; i++) expect(await client.request({ method: 'eth_getBalance', params: [`0x${i}`, hex(90)] })).toBeDefined()
+    head = 100
+    await sleep(500)
+    expect(await client.request({ method: 'eth_getBalance', params: ['0x1', hex(100)] })).toEqual(answerTo(['0x1', hex(100)]))
+  })
+
   test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
