@@ -6,6 +6,7 @@ import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quan
 import { classify } from '../eth/errors/classify.ts'
 import { isLoopback } from '../http/compression.ts'
 import { createExchange } from '../http/exchange.ts'
+import { BodyProgress } from '../http/progress.ts'
 import { type Scrub, scrubber } from '../http/secrets.ts'
 import type { Post } from '../rpc/call.ts'
 import { userPost } from '../rpc/post/custom-post.ts'
@@ -46,6 +47,8 @@ export interface Connection {
    */
   readonly fingerprint: () => string
   readonly post: Post
+  /** Bytes of its replies so far, those under way included; undefined for a function. */
+  readonly received?: () => number
   /** Hides the secrets of its URL and headers; undefined for a function. */
   readonly scrub?: Scrub
   /** Id of its chain, if it was given by chain. */
@@ -82,6 +85,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   }
   const name = unique(url.host, names)
   const scrub = scrubber(url, allHeaders, keys, Object.keys(chains))
+  const progress = new BodyProgress()
   const shared = {
     url,
     headers: allHeaders,
@@ -91,9 +95,11 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     dispatcher: settings.dispatcher,
     scrub,
     alarms,
+    progress,
   }
   const webSocket = check.isWebSocket(url) ? createWebSocketExchange(shared) : undefined
-  const exchange = webSocket ?? createExchange({ ...shared, connections: Math.max(settings.concurrency, settings.singleConcurrency) })
+  // One more than the queue uses, for the question whether the endpoint still answers.
+  const exchange = webSocket ?? createExchange({ ...shared, connections: Math.max(settings.concurrency, settings.singleConcurrency) + 1 })
   const post = createPost({ exchange, path: url.pathname + url.search, endpoint: name, scrub, classify, ids, clock: alarms.clock })
   return {
     name,
@@ -104,6 +110,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
         .digest('hex')
         .slice(0, 8)}`,
     post,
+    received: () => progress.bytes,
     scrub,
     ...(chainId !== undefined && { chainId }),
     ...(since !== undefined && { since }),

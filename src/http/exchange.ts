@@ -13,7 +13,7 @@ export interface ExchangeOptions {
   readonly url: URL
   /** Headers of every request, with names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Number of sockets in the pool. The caller limits exchanges in flight to this number. */
+  /** Number of sockets in the pool. The caller keeps no more exchanges in flight. */
   readonly connections: number
   /** Time for one exchange from its start to the last byte of the body, in ms. */
   readonly timeoutMs: number
@@ -225,6 +225,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     if (this.settled) return
     const at = this.#length
     this.#length += chunk.length
+    this.#progress.bytes += chunk.length
     this.#watchProgress(at === 0)
     if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
     else this.#keep(chunk, at)

@@ -24,6 +24,8 @@ const FORGOTTEN = 1 / 64
  * at least 5 s.
  */
 export class BodyProgress {
+  /** Bytes of all bodies so far. */
+  bytes = 0
   #worstMs = 0
   #isKnown = false
 

@@ -15,6 +15,8 @@ export interface WebSocketOptions extends SessionOptions {
   readonly compression: boolean
   /** Opens the sockets in place of a pool made here. It is never closed here. */
   readonly dispatcher?: Dispatcher | undefined
+  /** Progress of the endpoint's replies. */
+  readonly progress?: BodyProgress
 }
 
 /** An exchange over a WebSocket, with its subscriptions. */
@@ -42,7 +44,7 @@ class WebSocketClient implements WebSocketExchange {
   readonly #own: Pool | undefined
   readonly #dispatcher: Dispatcher
   readonly #closing = new AbortController()
-  readonly #progress = new BodyProgress()
+  readonly #progress: BodyProgress
   /** The socket for new requests. */
   #session: Session | undefined
   #opening: Promise<Session | HttpReply> | undefined
@@ -54,7 +56,8 @@ class WebSocketClient implements WebSocketExchange {
 
   constructor(options: WebSocketOptions) {
     this.#options = options
-    const { url, timeoutMs } = options
+    const { url, timeoutMs, progress = new BodyProgress() } = options
+    this.#progress = progress
     this.#own = options.dispatcher
       ? undefined
       : new Pool(`${url.protocol === 'wss:' ? 'https:' : 'http:'}//${url.host}`, { pipelining: 1, connect: { timeout: timeoutMs } })

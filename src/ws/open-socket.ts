@@ -171,6 +171,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   #receive(chunk: Buffer): void {
     this.#isHeard = true
     if (!this.isOpen) return
+    this.#options.progress.bytes += chunk.length
     const wasInMessage = this.#begun !== undefined
     try {
       this.#reader.push(chunk)

@@ -210,6 +210,13 @@ export class EndpointLimits {
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
+  /** A POST of this call alone may start beside the others now. It counts for the rate. */
+  startsBeside(call: Call, now: number): boolean {
+    if (this.#pause.until > now || this.#pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
+    this.#pacer.started([call], now)
+    return true
+  }
+
   /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */
   started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
     this.#pacer.started(calls, now)

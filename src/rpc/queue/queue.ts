@@ -51,6 +51,11 @@ export interface Queue {
    * The time until which a pause or a learnt rate holds calls back; in the past where none does.
    */
   readonly pausedUntil: number
+  /**
+   * A POST of this call alone, at once, beside the lines and the POSTs in flight. Resolves with
+   * undefined where a pause or the rate does not allow it, and without an outcome. Never rejects.
+   */
+  beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined>
   /** Calls in line. */
   readonly size: number
   /** What is sent to the endpoint from now on. */
@@ -329,6 +334,16 @@ class EndpointQueue implements Queue {
       .map(({ callers }) => callers.filter(({ isBound }) => !isBound))
       .filter(({ length }) => length > 0)
     for (const callers of movable.slice(Math.max(0, movable.length - calls))) for (const caller of callers) caller.cancel(MOVED)
+  }
+
+  async beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined> {
+    if (!this.#limits.startsBeside(call, this.#now())) return undefined
+    try {
+      return (await this.#options.post([call], signal))[0]
+    } catch {
+      // A post function of the user's that breaks its contract.
+      return undefined
+    }
   }
 
   giveUp(): void {

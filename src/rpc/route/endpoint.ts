@@ -1,7 +1,7 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, decodedOf, movedReply, ownRead, type Post, type Reply } from '../call.ts'
+import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -19,8 +19,8 @@ import { isNull, takeResult } from './require-result.ts'
 /** An endpoint as the client made it. */
 export interface EndpointOptions {
   readonly queue: Queue
-  /** Its POSTs, beside the queue and its limits. */
-  readonly post: Post
+  /** Bytes of its replies so far, those under way included. Default: none are seen. */
+  readonly received?: (() => number) | undefined
   readonly health: Health
   /** Id of the chain that it was declared to be on. */
   readonly chainId?: number | undefined
@@ -86,7 +86,7 @@ export class Endpoint {
   wrong: HexlineError | undefined
   /** Its last failure, in one line. */
   said: string | undefined
-  readonly #post: Post
+  readonly #received: () => number
   readonly #group: EndpointGroup
   readonly #clock: Clock
   /** End of the last outage for which the calls in its line were turned away. */
@@ -106,11 +106,11 @@ export class Endpoint {
   /** When it was last challenged. */
   #challengedAt = Number.NEGATIVE_INFINITY
 
-  constructor({ queue, post, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
+  constructor({ queue, received = () => 0, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
-    this.#post = post
+    this.#received = received
     this.head = group.heads.add(clock.now())
     this.history = new History(since)
     this.#group = group
@@ -234,17 +234,14 @@ export class Endpoint {
     const now = this.#clock.now()
     if (now - this.#challengedAt < CHALLENGE_EVERY_MS) return
     this.#challengedAt = now
+    const received = this.#received()
     const stop = new AbortController()
     const timer = this.#clock.wakeAt(now + CHALLENGE_MS, () => stop.abort())
-    try {
-      const [outcome] = await this.#post([ownRead({ ...this.#group.protocol.askHead, deadline: now + CHALLENGE_MS })], stop.signal)
-      if (!stop.signal.aborted && !(outcome instanceof NetworkError)) return
-    } catch {
-      // A user's post function may reject.
-    } finally {
-      this.#clock.cancel(timer)
-    }
-    const isSilent = !stop.signal.aborted || !this.health.hasProgressedSince(now)
+    const outcome = await this.queue.beside(ownRead({ ...this.#group.protocol.askHead, deadline: now + CHALLENGE_MS }), stop.signal)
+    this.#clock.cancel(timer)
+    // Replies that are large, or come over a slow line, may hold the answer up.
+    const isAtWork = this.health.hasProgressedSince(now) || this.#received() > received
+    const isSilent = stop.signal.aborted ? !isAtWork : outcome instanceof NetworkError
     if (isSilent && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply')
   }
 

@@ -30,7 +30,7 @@ function endpointsOf(...names: string[]) {
   const endpoints = names.map((name) => {
     const lacks = () => Promise.reject(new CallFailure(new RpcError({ code: -32601, message: 'no' }, { kind: 'unsupported' }), 1, name))
     const queue = { name, pausedUntil: 0, send: lacks, turnAway() {}, giveUp() {} } as unknown as Queue
-    return new Endpoint({ queue, post: async () => [], health: new Health(name) }, group, true, clock)
+    return new Endpoint({ queue, health: new Health(name) }, group, true, clock)
   }) as [Endpoint, ...Endpoint[]]
   return { group, endpoints, choice: new Choice(group, endpoints) }
 }

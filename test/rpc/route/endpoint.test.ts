@@ -46,7 +46,7 @@ function endpointOf(
     },
     turnAway: (failure: HexlineError) => turnedAway.push(failure),
   } as unknown as Queue
-  const endpoint = new Endpoint({ queue, post: async () => [], health: new Health('node') }, group, isRight, clock)
+  const endpoint = new Endpoint({ queue, health: new Health('node') }, group, isRight, clock)
   return { endpoint, group, sent, turnedAway, clock, methods: () => sent.map(({ method }) => method) }
 }
 interface Setup {
