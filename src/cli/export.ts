@@ -70,9 +70,19 @@ Examples:
 
 The folder is described in docs/datasets.md.`,
     )
-    .action((flags: Flags) =>
-      withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))),
+    .action((flags: Flags, own: Command) =>
+      withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))).catch(
+        (error: unknown) => {
+          throw namingDefault(error, own)
+        },
+      ),
     )
+}
+
+/** What differs from the folder may be a default, which the user has not typed. */
+function namingDefault(error: unknown, command: Command): unknown {
+  if (!(error instanceof OptionError) || command.getOptionValueSource(error.option) !== 'default') return error
+  return new OptionError(error.option, error.expected, error.received.replace(/(?=; nothing was changed$)/, ', the default'))
 }
 
 /**

@@ -85,6 +85,10 @@ describe('hexline export', () => {
       code: 2,
       stderr: `hexline: --format: expected ndjson, which is what ${dir} was begun with, received ndjson.gz; nothing was changed\n`,
     })
+    await run('--to', '9', '--tables', 'blocks', '--out', join(folder, 'blocks'))
+    expect((await run('--to', '9', '--out', join(folder, 'blocks'))).stderr).toBe(
+      `hexline: --tables: expected blocks, which is what ${join(folder, 'blocks')} was begun with, received blocks, transactions, the default; nothing was changed\n`,
+    )
   })
 
   it('ends with 1 when another process has the folder, and says which', async () => {
