@@ -152,6 +152,8 @@ export class Health {
   /** Its replies have been given up. */
   giveUp(now: number): void {
     this.failed(now, now)
+    // A failure of the same turn has counted already.
+    if (this.#out === undefined) this.#leaveOut('fails', now)
     this.mayBeSlow = this.isOut
   }
 

@@ -4,6 +4,7 @@ import { HexlineProvider } from '../../../adapters/ethers/index.ts'
 import { hexline } from '../../../adapters/viem/index.ts'
 import { type ClientOptions, createClient, type HexlineError } from '../../../src/index.ts'
 import { getBlocks } from '../../../src/index-bulk.ts'
+import { eventsOf } from '../../support/events.ts'
 import { limiter } from '../../support/limited-server.ts'
 import { calls, hex, node } from '../../support/node.ts'
 import {
@@ -324,7 +325,12 @@ describe('an endpoint that has answered, and then goes silent', () => {
     const [a, b] = [await serve(node(), silent, cut), await serve(node())]
     const client = clientOf([a.url, b.url], patient)
     await read(client, 0)
+    const route = eventsOf('hexline:route')
     expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(route.map(({ change, endpoint }) => [change, endpoint])).toEqual([
+      ['left-out', host(a)],
+      ['moved', host(a)],
+    ])
   })
 
   test('keeps a call that takes long, as long as it answers others', async () => {
