@@ -76,7 +76,8 @@ export interface Queue {
   handOver(calls: number): void
   /**
    * Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have
-   * not been sent, with `GIVEN_UP` where they are reads that need not stay put.
+   * not been sent, with `GIVEN_UP` where they are reads. Calls that are to stay put wait on, except
+   * for those in line that may go elsewhere.
    */
   giveUp(): void
 }
@@ -348,7 +349,7 @@ class EndpointQueue implements Queue {
 
   giveUp(): void {
     const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
-    for (const caller of this.#lines.callers) caller.cancel(MOVED)
+    for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
     for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call)) caller.cancel(GIVEN_UP)
   }
 

@@ -100,7 +100,7 @@ class Router {
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: pass.failures.at(-1)?.error.kind })
         }
-        let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : { ...call, isBound: true }
+        let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
         if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
@@ -219,7 +219,7 @@ class Router {
       const message = 'filter not found: the endpoint that made it is out of use'
       throw new CallFailure(new RpcError({ code: -32000, message }, { method: call.method, endpoint: endpoint.name }), 0, endpoint.name)
     }
-    const reply = await endpoint.ask({ ...call, params: [id, ...call.params.slice(1)], isBound: true }, trait)
+    const reply = await endpoint.ask({ ...onlyHere(call), params: [id, ...call.params.slice(1)] }, trait)
     if (trait.filter === 'ends') this.#filters.drop(call.params[0])
     return reply
   }
@@ -270,6 +270,11 @@ class Router {
   #now(): number {
     return this.#waiting.clock.now()
   }
+}
+
+/** The call, for one endpoint and no other: it waits for that one even where it is given up. */
+function onlyHere(call: Call): Call {
+  return stayingPut({ ...call, isBound: true })
 }
 
 /**

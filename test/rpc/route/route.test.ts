@@ -333,6 +333,20 @@ describe('an endpoint that has answered, and then goes silent', () => {
     ])
   })
 
+  test('keeps the calls for a filter that it made: they fail as they would without the others', async () => {
+    let isSilent = false
+    const makesFilters = node({ answer: ({ id, method }) => (method === 'eth_newFilter' ? { jsonrpc: '2.0', id, result: '0x7' } : undefined) })
+    const a = await serve((request, response) => (isSilent ? silent : makesFilters)(request, response))
+    const client = clientOf([a.url, (await serve(node())).url], { timeoutMs: 10_000, concurrency: 1, retry: false })
+    const filter = await client.request({ method: 'eth_newFilter', params: [{}] })
+    isSilent = true
+    const started = clock.now()
+    const ask = (method: 'eth_getFilterLogs' | 'eth_getFilterChanges') => errorOf(client.request({ method, params: [filter] }))
+    for (const error of await Promise.all([ask('eth_getFilterLogs'), ask('eth_getFilterChanges')]))
+      expect(error).toMatchObject({ kind: 'timeout', endpoint: host(a) })
+    expect(clock.now() - started).toBeGreaterThanOrEqual(10_000)
+  })
+
   test('keeps a call that takes long, as long as it answers others', async () => {
     const held = gate()
     const isSlow = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_call')
