@@ -10,6 +10,7 @@ import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
 import { askChain, Chain, notSent, TELLS_NOTHING } from './chain.ts'
+import { Challenge } from './challenge.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
@@ -57,9 +58,6 @@ const DEEP = 1024
 const DOUBTED_EVERY_MS = 2_000
 /** Answers from which nothing has been learnt yet, at most. */
 const MOST_DEFERRED = 64
-/** Longest wait for the answer to a challenge, and shortest time between two, in ms. */
-const CHALLENGE_MS = 1_000
-const CHALLENGE_EVERY_MS = 5_000
 /** How long it is remembered that an endpoint does not have a method, in ms. */
 const REMEMBERED_MS = 600_000
 
@@ -72,7 +70,7 @@ const REMEMBERED_MS = 600_000
  * (`askHead`), and before a range that it may not have to its end (`#requireBlock`); its chain,
  * together with the first calls to one of several (`#askWithChain`); the oldest block that it has,
  * when a call needs an old one (`#askHistory`); a block near the head that it tells, where that is
- * doubted (`#askForProof`); and whether it still answers (`challenge`).
+ * doubted (`#askForProof`); and whether it still answers (challenge.ts).
  */
 export class Endpoint {
   readonly name: string
@@ -86,7 +84,7 @@ export class Endpoint {
   wrong: HexlineError | undefined
   /** Its last failure, in one line. */
   said: string | undefined
-  readonly #received: () => number
+  readonly #challenge: Challenge
   readonly #group: EndpointGroup
   readonly #clock: Clock
   /** End of the last outage for which the calls in its line were turned away. */
@@ -103,14 +101,12 @@ export class Endpoint {
   #askForProofAt = Number.NEGATIVE_INFINITY
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
-  /** When it was last challenged. */
-  #challengedAt = Number.NEGATIVE_INFINITY
 
   constructor({ queue, received = () => 0, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
-    this.#received = received
+    this.#challenge = new Challenge({ queue, health, received }, group.protocol.askHead, clock)
     this.head = group.heads.add(clock.now())
     this.history = new History(since)
     this.#group = group
@@ -225,24 +221,14 @@ export class Endpoint {
     throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint: this.name }), 0, this.name)
   }
 
-  /**
-   * It owes replies, and has been silent for a while: asks for its newest block, in a POST beside
-   * all others, and gives it up without an answer. A node that takes long for a call still answers
-   * this one. Never rejects.
-   */
+  /** It has been silent for a while: gives it up unless it still answers. Never rejects. */
   async challenge(): Promise<void> {
-    const now = this.#clock.now()
-    if (now - this.#challengedAt < CHALLENGE_EVERY_MS) return
-    this.#challengedAt = now
-    const received = this.#received()
-    const stop = new AbortController()
-    const timer = this.#clock.wakeAt(now + CHALLENGE_MS, () => stop.abort())
-    const outcome = await this.queue.beside(ownRead({ ...this.#group.protocol.askHead, deadline: now + CHALLENGE_MS }), stop.signal)
-    this.#clock.cancel(timer)
-    // Replies that are large, or come over a slow line, may hold the answer up.
-    const isAtWork = this.health.hasProgressedSince(now) || this.#received() > received
-    const isSilent = stop.signal.aborted ? !isAtWork : outcome instanceof NetworkError
-    if (isSilent && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply')
+    if ((await this.#challenge.isLost()) && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply')
+  }
+
+  /** No call waits any more. */
+  endChallenge(): void {
+    this.#challenge.end()
   }
 
   /** It has been silent for too long: it is left out, and reads that wait for it go elsewhere. */

@@ -79,7 +79,7 @@ class Router {
     try {
       return await (trait?.filter !== undefined ? this.#sendToFilter(call, trait) : this.#send(call, trait))
     } finally {
-      if (--this.#calls === 0) this.#waiting.alarms.unset(this.#rebalancing)
+      if (--this.#calls === 0) this.#rest()
     }
   }
 
@@ -236,6 +236,12 @@ class Router {
       if (now < dueAt || endpoint.isAskedForHead || endpoint.wrong !== undefined || queue.pausedUntil > now) continue
       void endpoint.askHead()
     }
+  }
+
+  /** No call waits: there is nothing to find out for one. */
+  #rest(): void {
+    this.#waiting.alarms.unset(this.#rebalancing)
+    for (const each of this.#endpoints) each.endChallenge()
   }
 
   #rebalanceSoon(): void {

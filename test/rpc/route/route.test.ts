@@ -2,7 +2,7 @@ import { createPublicClient } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { HexlineProvider } from '../../../adapters/ethers/index.ts'
 import { hexline } from '../../../adapters/viem/index.ts'
-import { type ClientOptions, createClient, type HexlineError } from '../../../src/index.ts'
+import { type ClientOptions, createClient, type HexlineError, type Post, replyOf } from '../../../src/index.ts'
 import { getBlocks } from '../../../src/index-bulk.ts'
 import { eventsOf } from '../../support/events.ts'
 import { limiter } from '../../support/limited-server.ts'
@@ -378,6 +378,29 @@ describe('an endpoint that has answered, and then goes silent', () => {
     await Promise.all([0, 1, 2].map((i) => read(client.with({ priority: 'bulk' }), i)))
     expect(await client.request({ method: 'eth_call', params: [{}] })).toEqual(answerTo([{}]))
     expect([...a.requests, ...b.requests].filter(isSlow).length).toBeLessThan(4)
+  })
+
+  test.each(['its caller has left', 'the client is closed'])('is asked no longer, and is not given up, once %s', async (end) => {
+    let isSilent = false
+    const signals: AbortSignal[] = []
+    const post: Post = (asked, signal) => {
+      signals.push(signal)
+      return isSilent ? new Promise(() => {}) : Promise.resolve(asked.map(({ method }) => replyOf(method === 'eth_chainId' ? '0x1' : '0x64')))
+    }
+    const client = clientOf([post, (await serve(node())).url], patient)
+    await read(client, 0)
+    isSilent = true
+    const route = eventsOf('hexline:route')
+    const aborter = new AbortController()
+    const stuck = errorOf(client.request({ method: 'eth_getBalance', params: [1] }, { signal: aborter.signal }))
+    await sleep(1_500)
+    expect(signals.slice(-2).map(({ aborted }) => aborted)).toEqual([false, false])
+    if (end === 'its caller has left') aborter.abort()
+    else void client.close()
+    await stuck
+    expect(signals.slice(-2).map(({ aborted }) => aborted)).toEqual([true, true])
+    await sleep(2_000)
+    expect(route).toEqual([])
   })
 
   test('keeps a call that writes until its timeout: it may run there', async () => {

@@ -1,0 +1,95 @@
+import { NetworkError } from '../../errors.ts'
+import type { Clock, Timer } from '../../wait/clock.ts'
+import { type Call, ownRead } from '../call.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { Health } from './health.ts'
+
+/** Longest wait for the answer, and shortest time between two questions, in ms. */
+const LONGEST_MS = 1_000
+const EVERY_MS = 5_000
+/** The wait is made of this many, each of which lasts until the process has read what came. */
+const WAITS = 4
+
+/** What is challenged. */
+export interface Challenged {
+  readonly queue: Queue
+  readonly health: Health
+  /** Bytes of its replies so far, those under way included. */
+  readonly received: () => number
+}
+
+/**
+ * Whether an endpoint still answers that owes replies and has been silent for a while. Silence
+ * alone says little: a call may take long. So it is asked a question that any node answers at once,
+ * in a POST beside all others.
+ */
+export class Challenge {
+  readonly #of: Challenged
+  readonly #question: Pick<Call, 'method' | 'params'>
+  readonly #clock: Clock
+  #askedAt = Number.NEGATIVE_INFINITY
+  #end = () => {}
+
+  constructor(of: Challenged, question: Pick<Call, 'method' | 'params'>, clock: Clock) {
+    this.#of = of
+    this.#question = question
+    this.#clock = clock
+  }
+
+  /**
+   * Resolves with true where nothing comes. False where it answers, has been asked a moment ago, or
+   * the question is ended.
+   */
+  async isLost(): Promise<boolean> {
+    const { queue, health, received } = this.#of
+    const now = this.#clock.now()
+    if (now - this.#askedAt < EVERY_MS) return false
+    this.#askedAt = now
+    const before = received()
+    const stop = new AbortController()
+    let isOver = false
+    this.#end = () => {
+      isOver = true
+      stop.abort()
+    }
+    const cancel = inSteps(this.#clock, LONGEST_MS, WAITS, () => stop.abort())
+    const outcome = await queue.beside(ownRead({ ...this.#question, deadline: now + LONGEST_MS }), stop.signal)
+    cancel()
+    if (isOver) return false
+    if (!stop.signal.aborted) return outcome instanceof NetworkError
+    // Replies that are large, or come over a slow line, may hold the answer up.
+    return !health.hasProgressedSince(now) && received() === before
+  }
+
+  /** Nobody wants to know any more. */
+  end(): void {
+    this.#end()
+  }
+}
+
+/**
+ * Calls `ring` after this many ms, in steps: however long the process is busy with other work, and
+ * reads nothing, it counts as one. Gives the function that cancels it.
+ */
+function inSteps(clock: Clock, ms: number, steps: number, ring: () => void): () => void {
+  let left = steps
+  let isCancelled = false
+  let timer: Timer
+  const next = (): void => {
+    // Data that arrived while this process was busy is read after its timers.
+    timer = clock.wakeAt(clock.now() + ms / steps, () => setImmediate(onStep))
+  }
+  const onStep = (): void => {
+    if (isCancelled) return
+    if (--left > 0) next()
+    else ring()
+  }
+  next()
+  return () => {
+    isCancelled = true
+    clock.cancel(timer)
+  }
+}
+
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis
