@@ -3,17 +3,16 @@ import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Call, decodedOf, movedReply, ownRead, type Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
-import { copyError } from '../copy-error.ts'
-import { routeEvents } from '../events.ts'
 import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
 import { serverMessage } from '../server-message.ts'
 import { setBounded } from '../set-bounded.ts'
-import { askChain, Chain, notSent, TELLS_NOTHING } from './chain.ts'
+import { Chain, notSent, TELLS_NOTHING } from './chain.ts'
 import { Challenge } from './challenge.ts'
 import { type Head, Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { History } from './history.ts'
+import { OwnChain } from './own-chain.ts'
 import { HEAD, type Protocol, type Trait } from './protocol.ts'
 import { isNull, takeResult } from './require-result.ts'
 
@@ -68,7 +67,7 @@ const REMEMBERED_MS = 600_000
  *
  * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
  * (`askHead`), and before a range that it may not have to its end (`#requireBlock`); its chain,
- * together with the first calls to one of several (`#askWithChain`); the oldest block that it has,
+ * together with the first calls to one of several (own-chain.ts); the oldest block that it has,
  * when a call needs an old one (`#askHistory`); a block near the head that it tells, where that is
  * doubted (`#askForProof`); and whether it still answers (challenge.ts).
  */
@@ -78,10 +77,9 @@ export class Endpoint {
   readonly health: Health
   readonly head: Head
   readonly history: History
+  readonly ownChain: OwnChain
   /** A question for its head is on the way. */
   isAskedForHead = false
-  /** Why it is never used again. */
-  wrong: HexlineError | undefined
   /** Its last failure, in one line. */
   said: string | undefined
   readonly #challenge: Challenge
@@ -91,8 +89,6 @@ export class Endpoint {
   #turnedAwayUntil = 0
   /** The client has no other endpoint. */
   readonly #isOnly: boolean
-  /** It is on the right chain, or there is no need to ask. */
-  #isRight: boolean
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
   /** The params of calls that were answered with an object, from which nothing is learnt yet. */
@@ -112,7 +108,7 @@ export class Endpoint {
     this.#group = group
     this.#clock = clock
     this.#isOnly = isOnly
-    this.#isRight = isOnly
+    this.ownChain = new OwnChain(queue, group.protocol, group.chain, isOnly)
   }
 
   /**
@@ -126,7 +122,7 @@ export class Endpoint {
     this.health.calls++
     if (!this.#hasBeenAskedHistory && !this.#isOnly && this.#isOld(call, trait)) void this.#askHistory(started)
     try {
-      const reply = this.#isRight ? await this.queue.send(call) : await this.#askWithChain(call)
+      const reply = this.ownChain.isRight ? await this.queue.send(call) : await this.ownChain.send(call)
       this.#measure(call, started)
       return trait?.tells === undefined && !call.required ? reply : this.#learnFromReply(reply, call, trait, started)
     } catch (failure) {
@@ -159,6 +155,11 @@ export class Endpoint {
     }, learn)
   }
 
+  /** Why it is never used again. */
+  get wrong(): HexlineError | undefined {
+    return this.ownChain.wrong
+  }
+
   /** As far as is known, it does not have the oldest block that the call needs. */
   lacksHistory(trait: Trait, params: readonly unknown[], now: number): boolean {
     if (trait.reads === undefined) return false
@@ -189,7 +190,7 @@ export class Endpoint {
     const call = ownRead({ ...protocol.askHead, whilePaused: 'fail', isBound: true, signal, deadline: Math.min(deadline, now + ASK_MS) })
     try {
       const trait = protocol.traitOf(call.method)
-      await (this.#isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
+      await (this.ownChain.isRight ? this.ask(call, trait) : this.#askFirst(call, trait))
     } catch {
       // A question that was cut short for the caller's sake says nothing.
       if (!signal?.aborted && this.#clock.now() < deadline) this.health.missed(this.#clock.now())
@@ -210,7 +211,7 @@ export class Endpoint {
     if (this.lacks(question.method, this.#clock.now())) return
     const trait = protocol.traitOf(question.method)
     try {
-      await (this.#isRight ? this.ask(question, trait) : this.#askFirst(question, trait))
+      await (this.ownChain.isRight ? this.ask(question, trait) : this.#askFirst(question, trait))
     } catch (failure) {
       if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return
       throw notSent(failure, call, this.name)
@@ -394,56 +395,15 @@ export class Endpoint {
     }
   }
 
-  async #askWithChain(call: Call): Promise<Reply> {
-    const checked = this.#askChain(call).then((id) => this.#checkChain(id, call))
-    if (!call.safe) {
-      await checked.catch((failure) => {
-        throw notSent(failure, call, this.name)
-      })
-      return this.queue.send(call)
-    }
-    const [chain, asked] = await Promise.allSettled([checked, this.queue.send(call)])
-    if (chain.status === 'rejected' && (this.wrong !== undefined || asked.status === 'fulfilled')) throw chain.reason
-    if (asked.status === 'rejected') throw asked.reason
-    return asked.value
-  }
-
   /** A question of hexline's own to an endpoint whose chain is not known yet. */
   async #askFirst(call: Call, trait: Trait | undefined): Promise<void> {
     const started = this.#clock.now()
     try {
-      const [chain, asked] = await Promise.allSettled([this.#askChain(call), this.queue.send(call)])
-      if (chain.status === 'rejected') throw chain.reason
-      // All endpoints are asked at once. The quickest must not decide which chain is the right one:
-      // a call does.
-      await this.#group.chain.known
-      this.#checkChain(chain.value, call)
-      if (asked.status === 'rejected') throw asked.reason
-      this.#learnFromReply(asked.value, call, trait, started)
+      this.#learnFromReply(await this.ownChain.sendQuestion(call), call, trait, started)
     } catch (failure) {
       if (failure instanceof CallFailure) this.#learnFromFailure(failure, call, trait, started)
       throw failure
     }
-  }
-
-  #askChain(call: Call): Promise<number | undefined> {
-    return askChain((each) => this.queue.send(each), call, this.#group.protocol)
-  }
-
-  /** Throws when it is on another chain than the others, and is never used again then. */
-  #checkChain(id: number | undefined, call: Call): void {
-    const { chain } = this.#group
-    const fault = chain.faultOf(id, this.name)
-    if (fault === undefined) {
-      this.#isRight = true
-      return
-    }
-    if (this.wrong === undefined) {
-      this.wrong = fault
-      const change = { change: 'taken-out', endpoint: this.name, reason: 'wrong-chain', chainId: id as number, expectedChainId: chain.id } as const
-      if (routeEvents.hasSubscribers) routeEvents.publish(change)
-    }
-    throw new CallFailure(copyError(this.wrong, call.method), 1, this.name)
   }
 }
 

@@ -107,7 +107,7 @@ describe('an endpoint is never chosen', () => {
     const { endpoints, choice } = endpointsOf('a', 'b', 'c')
     const [a, b, c] = endpoints as [Endpoint, Endpoint, Endpoint]
     expect(choice.best(callOf(), undefined, [a], now())).toBe(b)
-    b.wrong = new IntegrityError('on another chain')
+    b.ownChain.wrong = new IntegrityError('on another chain')
     expect(choice.best(callOf(), undefined, [a], now())).toBe(c)
     expect(choice.best(callOf(), undefined, [a, c], now())).toBeUndefined()
   })
@@ -156,7 +156,7 @@ test('an endpoint is free if it works, is not paused, and has not been passed ov
   b.health.giveUp(now())
   expect(isFree([], a)).toBe(false)
   expect(isFree([], b)).toBe(true)
-  a.wrong = new HexlineError('on another chain', 'integrity')
+  a.ownChain.wrong = new HexlineError('on another chain', 'integrity')
   expect(isFree([], b)).toBe(false)
 })
 
