@@ -69,7 +69,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
     })
     const { fingerprint } = connection
     paced.push((make) => queue.paceBy((wake) => make({ fingerprint: fingerprint(), clock, given, wake })))
-    return { queue, received: connection.received, health, chainId: connection.chainId, since: connection.since }
+    return { queue, progress: connection.progress, health, chainId: connection.chainId, since: connection.since }
   })
   const ownRetry = retry({ ...settings.backoff, waiting, recovery: sendRecovery })
   const layers: unknown = settings.layers([ownRetry])

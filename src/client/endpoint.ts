@@ -47,8 +47,8 @@ export interface Connection {
    */
   readonly fingerprint: () => string
   readonly post: Post
-  /** Bytes of its replies so far, those under way included; undefined for a function. */
-  readonly received?: () => number
+  /** Progress of its replies; undefined for a function. */
+  readonly progress?: BodyProgress
   /** Hides the secrets of its URL and headers; undefined for a function. */
   readonly scrub?: Scrub
   /** Id of its chain, if it was given by chain. */
@@ -88,6 +88,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
   const progress = new BodyProgress()
   const shared = {
     url,
+    progress,
     headers: allHeaders,
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
@@ -95,7 +96,6 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
     dispatcher: settings.dispatcher,
     scrub,
     alarms,
-    progress,
   }
   const webSocket = check.isWebSocket(url) ? createWebSocketExchange(shared) : undefined
   // One more than the queue uses, for the question whether the endpoint still answers.
@@ -110,8 +110,8 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
         .digest('hex')
         .slice(0, 8)}`,
     post,
-    received: () => progress.bytes,
     scrub,
+    progress,
     ...(chainId !== undefined && { chainId }),
     ...(since !== undefined && { since }),
     ...(webSocket && { webSocket }),

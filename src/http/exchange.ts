@@ -225,7 +225,6 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
     if (this.settled) return
     const at = this.#length
     this.#length += chunk.length
-    this.#progress.bytes += chunk.length
     this.#watchProgress(at === 0)
     if (this.#length > this.#maxBytes) this.#fail(this.#tooLarge(`more than ${this.#maxBytes} bytes`, this.#length))
     else this.#keep(chunk, at)
@@ -272,7 +271,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   #watchProgress(isFirst: boolean): void {
     if (isFirst && this.#length === this.#announced) return
     const now = this.#now()
-    if (!isFirst) this.#progress.resumed(now - this.#progressAt)
+    if (!isFirst) this.#progress.resumed(now - this.#progressAt, now)
     else if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
     this.#progressAt = now
   }

@@ -24,13 +24,14 @@ const FORGOTTEN = 1 / 64
  * at least 5 s.
  */
 export class BodyProgress {
-  /** Bytes of all bodies so far. */
-  bytes = 0
   #worstMs = 0
   #isKnown = false
+  /** When a body that had begun last went on. */
+  resumedAt = Number.NEGATIVE_INFINITY
 
   /** Records a stall after which the body went on. */
-  resumed(afterMs: number): void {
+  resumed(afterMs: number, now: number): void {
+    this.resumedAt = now
     if (afterMs > this.#worstMs) this.#worstMs = afterMs
   }
 

@@ -171,7 +171,6 @@ export class OpenSocket implements FrameHandler, Alarm {
   #receive(chunk: Buffer): void {
     this.#isHeard = true
     if (!this.isOpen) return
-    this.#options.progress.bytes += chunk.length
     const wasInMessage = this.#begun !== undefined
     try {
       this.#reader.push(chunk)
@@ -194,7 +193,7 @@ export class OpenSocket implements FrameHandler, Alarm {
       return
     }
     const now = alarms.clock.now()
-    if (wasInMessage) progress.resumed(now - this.#progressAt)
+    if (wasInMessage) progress.resumed(now - this.#progressAt, now)
     this.#begun ??= now
     this.#progressAt = now
     if (this.#users > 0 && this.#stall.place < 0) this.#checkStallIn(BodyProgress.leastMs)

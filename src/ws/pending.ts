@@ -77,9 +77,9 @@ export class Pending implements Alarm, Listed, Abortable {
     if (this.#settle()) this.#reject(reason)
   }
 
-  /** Its signal has been aborted. */
+  /** Its signal has been aborted: by a caller who no longer waits, or since time was up. */
   cancel(reason: unknown): void {
-    this.#giveUp(reason, false)
+    this.#giveUp(reason, reason instanceof TimeoutError)
   }
 
   /** Data that arrived while this process was busy is read after its timers. */

@@ -1,4 +1,4 @@
-import { NetworkError } from '../../errors.ts'
+import { NetworkError, TimeoutError } from '../../errors.ts'
 import type { Clock, Timer } from '../../wait/clock.ts'
 import { type Call, ownRead } from '../call.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -14,8 +14,8 @@ const WAITS = 4
 export interface Challenged {
   readonly queue: Queue
   readonly health: Health
-  /** Bytes of its replies so far, those under way included. */
-  readonly received: () => number
+  /** When a reply that had begun last went on, where that is known. */
+  readonly progress: { readonly resumedAt: number } | undefined
 }
 
 /**
@@ -41,24 +41,23 @@ export class Challenge {
    * the question is ended.
    */
   async isLost(): Promise<boolean> {
-    const { queue, health, received } = this.#of
+    const { queue, health, progress } = this.#of
     const now = this.#clock.now()
     if (now - this.#askedAt < EVERY_MS) return false
     this.#askedAt = now
-    const before = received()
     const stop = new AbortController()
     let isOver = false
     this.#end = () => {
       isOver = true
       stop.abort()
     }
-    const cancel = inSteps(this.#clock, LONGEST_MS, WAITS, () => stop.abort())
+    const cancel = inSteps(this.#clock, LONGEST_MS, WAITS, () => stop.abort(new TimeoutError(`${queue.name}: no reply`)))
     const outcome = await queue.beside(ownRead({ ...this.#question, deadline: now + LONGEST_MS }), stop.signal)
     cancel()
     if (isOver) return false
     if (!stop.signal.aborted) return outcome instanceof NetworkError
-    // Replies that are large, or come over a slow line, may hold the answer up.
-    return !health.hasProgressedSince(now) && received() === before
+    // The rest of a long reply keeps all that follows waiting: on a WebSocket, or on a slow line.
+    return !health.hasProgressedSince(now) && (progress === undefined || progress.resumedAt <= now)
   }
 
   /** Nobody wants to know any more. */

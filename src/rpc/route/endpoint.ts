@@ -19,8 +19,8 @@ import { isNull, takeResult } from './require-result.ts'
 /** An endpoint as the client made it. */
 export interface EndpointOptions {
   readonly queue: Queue
-  /** Bytes of its replies so far, those under way included. Default: none are seen. */
-  readonly received?: (() => number) | undefined
+  /** Progress of its replies, where that is known. */
+  readonly progress?: { readonly resumedAt: number } | undefined
   readonly health: Health
   /** Id of the chain that it was declared to be on. */
   readonly chainId?: number | undefined
@@ -98,11 +98,11 @@ export class Endpoint {
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
-  constructor({ queue, received = () => 0, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
+  constructor({ queue, progress, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
     this.queue = queue
     this.health = health
-    this.#challenge = new Challenge({ queue, health, received }, group.protocol.askHead, clock)
+    this.#challenge = new Challenge({ queue, health, progress }, group.protocol.askHead, clock)
     this.head = group.heads.add(clock.now())
     this.history = new History(since)
     this.#group = group

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { encodeFrame, TEXT } from '../../../src/ws/frames.ts'
 import { eventsOf } from '../../support/events.ts'
 import { node } from '../../support/node.ts'
 import { type Answer, answerTo, clientOf, type Entry, read, right, serve, silent } from '../../support/server.ts'
+import { type Message, serveWebSocket } from '../../support/web-socket-server.ts'
 
 /** Over real sockets. The rest of it is in route.test.ts, in virtual time. */
 describe('an endpoint that works on slow calls', () => {
@@ -64,4 +66,47 @@ test('an endpoint from which nothing comes any more is left out: reads go to the
   const client = clientOf([a.url, b.url], { concurrency: 2, batch: false })
   await read(client, 0)
   expect(await Promise.all([1, 2, 3, 4].map((i) => read(client, i)))).toEqual([1, 2, 3, 4].map((i) => answerTo([i])))
+})
+
+describe('a WebSocket endpoint', () => {
+  const resultOf = ({ method, params }: Entry) => (method === 'eth_chainId' ? '0x1' : method === 'eth_blockNumber' ? '0x64' : answerTo(params))
+  const reply = ({ entries, isBatch, peer }: Message) => {
+    const replies = entries.map((entry) => ({ jsonrpc: '2.0', id: entry.id, result: resultOf(entry) }))
+    peer.send(isBatch ? replies : replies[0])
+  }
+
+  test('keeps a call whose long reply takes seconds to come: all other answers are behind it', async () => {
+    let sent = Promise.resolve()
+    const inOrder = async (message: Message) => {
+      const [entry] = message.entries
+      if (entry?.method !== 'eth_call') return reply(message)
+      const frame = encodeFrame(TEXT, JSON.stringify({ jsonrpc: '2.0', id: entry.id, result: 'x'.repeat(300_000) }), false)
+      for (let i = 0; i < frame.length; i += 10_000) {
+        message.peer.socket.write(frame.subarray(i, i + 10_000))
+        await sleep(100)
+      }
+    }
+    const a = await serveWebSocket((message) => {
+      sent = sent.then(() => inOrder(message))
+    })
+    const client = clientOf([a.url, (await serve(node())).url], { retry: false, batch: false })
+    await read(client, 0)
+    const route = eventsOf('hexline:route')
+    expect(await client.request({ method: 'eth_call', params: [{}] })).toHaveLength(300_000)
+    expect(route).toEqual([])
+  })
+
+  test('is back over another socket, where its own has gone silent', async () => {
+    let isDead = false
+    const a = await serveWebSocket((message) => {
+      if (!isDead || message.peer !== a.peers[0]) reply(message)
+    })
+    const client = clientOf([a.url, (await serve(node())).url], { retry: false })
+    await read(client, 0)
+    isDead = true
+    const route = eventsOf('hexline:route')
+    for (const started = performance.now(); performance.now() - started < 6_000; await sleep(100)) await read(client, 0)
+    expect(route.map(({ change }) => change)).toEqual(['left-out', 'moved', 'back'])
+    expect(a.handshakes).toHaveLength(2)
+  })
 })
