@@ -9,6 +9,8 @@ const EVERY_MS = 10_000
 const SOON_MS = 1_000
 /** For how long what an endpoint has told is as good as another answer, in ms. */
 const FRESH_MS = 100
+/** How often one that stays behind is asked out of turn, at most: about once for each attempt. */
+const MOST_OUT_OF_TURN = 4
 /**
  * Blocks below the head that an endpoint tells, from which on one that it lacks makes that head
  * doubtful: the nodes behind one URL are hardly that far apart.
@@ -51,6 +53,8 @@ export interface Head {
   toldAt: number
   /** When to ask it, unless it tells before. */
   askAt: number
+  /** How often it was asked before that since it was level with the others. */
+  outOfTurn: number
   /** It could not be reached, and has not told its head since: it may have lost blocks. */
   isUncertain: boolean
 }
@@ -76,7 +80,17 @@ export class Heads {
   readonly #heads: Head[] = []
 
   add(now: number): Head {
-    const head: Head = { number: -1, seen: -1, doubt: undefined, isFalse: false, lag: 0, toldAt: Number.NEGATIVE_INFINITY, askAt: now, isUncertain: false }
+    const head: Head = {
+      number: -1,
+      seen: -1,
+      doubt: undefined,
+      isFalse: false,
+      lag: 0,
+      toldAt: Number.NEGATIVE_INFINITY,
+      askAt: now,
+      outOfTurn: 0,
+      isUncertain: false,
+    }
     this.#heads.push(head)
     return head
   }
@@ -89,6 +103,7 @@ export class Heads {
     if (!head.isFalse) head.number = number
     const newest = this.newest
     head.lag = newest - head.number
+    if (head.lag <= 0) head.outOfTurn = 0
     this.asked(head, now)
     for (const other of this.#heads) {
       if (other === head || other.toldAt < since) continue
@@ -161,11 +176,17 @@ export class Heads {
     if (number > this.newest) return
     if (number <= head.number) {
       // It has told of this block. Those that seemed to be behind it may have the block by now.
-      for (const other of this.#heads) if (this.isBelow(other, number) && now - other.toldAt >= FRESH_MS) other.askAt = Math.min(other.askAt, now)
+      for (const other of this.#heads) if (this.isBelow(other, number) && now - other.toldAt >= FRESH_MS) this.#askOutOfTurn(other, now)
       return
     }
     head.lag = Math.max(head.lag, this.newest - number + 1)
     head.askAt = Math.min(head.askAt, now + SOON_MS)
+  }
+
+  #askOutOfTurn(head: Head, now: number): void {
+    if (head.askAt <= now || head.outOfTurn >= MOST_OUT_OF_TURN) return
+    head.outOfTurn++
+    head.askAt = now
   }
 
   /**

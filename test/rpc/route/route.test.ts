@@ -738,6 +738,17 @@ describe('a lagging endpoint', () => {
     expect(await client.request({ method: 'eth_getBalance', params: ['0x1', hex(100)] })).toEqual(answerTo(['0x1', hex(100)]))
   })
 
+  test('is asked for its newest block once a second in the long run, however often the other one lacks a block', async () => {
+    const lacksNewest = ({ id, method, params }: Entry) =>
+      method === 'eth_getBalance' && params[1] === hex(100) ? failed({ id }, -32000, 'header not found') : undefined
+    const [a, b] = [await serve(node({ answer: lacksNewest })), await serve(node({ head: () => 95 }))]
+    const client = clientOf([a.url, b.url], { retry: { attempts: 4, baseDelayMs: 50, maxDelayMs: 200 } })
+    await read(client, '0x0', hex(90))
+    const before = b.requests.length
+    for (const started = clock.now(); clock.now() - started < 20_000; ) await errorOf(read(client, '0x1', hex(100)))
+    expect(b.requests.slice(before).filter(({ entries }) => entries.some(({ method }) => method === 'eth_blockNumber')).length).toBeLessThan(30)
+  })
+
   test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
