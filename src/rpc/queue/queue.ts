@@ -76,10 +76,10 @@ export interface Queue {
   handOver(calls: number): void
   /**
    * Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have
-   * not been sent, with `GIVEN_UP` where they are reads. Calls that are to stay put wait on, except
-   * for those in line that may go elsewhere.
+   * not been sent, with `GIVEN_UP` where they are reads that would go elsewhere. Calls that are to
+   * stay put wait on, except for those in line that may go elsewhere.
    */
-  giveUp(): void
+  giveUp(goesElsewhere: (call: Call) => boolean): void
 }
 
 /** Why a call no longer waits here: another endpoint has time for it. Only the router sees this. */
@@ -347,10 +347,10 @@ class EndpointQueue implements Queue {
     }
   }
 
-  giveUp(): void {
+  giveUp(goesElsewhere: (call: Call) => boolean): void {
     const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
     for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
-    for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call)) caller.cancel(GIVEN_UP)
+    for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {

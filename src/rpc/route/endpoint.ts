@@ -223,8 +223,8 @@ export class Endpoint {
   }
 
   /** It has been silent for a while: gives it up unless it still answers. Never rejects. */
-  async challenge(): Promise<void> {
-    if ((await this.#challenge.isLost()) && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply')
+  async challenge(goesElsewhere: (call: Call) => boolean): Promise<void> {
+    if ((await this.#challenge.isLost()) && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply', goesElsewhere)
   }
 
   /** No call waits any more. */
@@ -232,11 +232,14 @@ export class Endpoint {
     this.#challenge.end()
   }
 
-  /** It has been silent for too long: it is left out, and reads that wait for it go elsewhere. */
-  giveUp(now: number, why: string): void {
+  /**
+   * It has been silent for too long: it is left out, and reads that wait for it go elsewhere, where
+   * another endpoint can answer them.
+   */
+  giveUp(now: number, why: string, goesElsewhere: (call: Call) => boolean): void {
     this.said = `${this.name}: ${why}`
     this.health.giveUp(now)
-    this.queue.giveUp()
+    this.queue.giveUp(goesElsewhere)
   }
 
   #measure({ method }: Call, started: number): void {

@@ -403,6 +403,21 @@ describe('an endpoint that has answered, and then goes silent', () => {
     expect(route).toEqual([])
   })
 
+  test('keeps a call that no other endpoint can answer, and gets it once', async () => {
+    const isOldCall = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ params }) => params[1] === hex(1))
+    let until = 0
+    const busyArchive: Answer = async (request, response) => {
+      if (isOldCall(request)) until = clock.now() + 20_000
+      await sleep(Math.max(0, until - clock.now()))
+      if (!request.socket.destroyed) await node()(request, response)
+    }
+    const [archive, pruned] = [await serve(node(), busyArchive), await serve(node())]
+    const client = clientOf([archive.url, { url: pruned.url, since: 90 }], patient)
+    await read(client, 0)
+    expect(await client.request({ method: 'eth_call', params: [{}, hex(1)] })).toEqual(answerTo([{}, hex(1)]))
+    expect([archive, pruned].map(({ requests }) => requests.filter(isOldCall).length)).toEqual([1, 0])
+  })
+
   test('keeps a call that writes until its timeout: it may run there', async () => {
     const [a, b] = [await serve(node(), silent), await serve(node())]
     const client = clientOf([a.url, b.url], { ...quick, timeoutMs: 10_000 })
