@@ -2,7 +2,7 @@ import { createPublicClient } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { HexlineProvider } from '../../../adapters/ethers/index.ts'
 import { hexline } from '../../../adapters/viem/index.ts'
-import { type ClientOptions, createClient, type HexlineError, type Post, replyOf } from '../../../src/index.ts'
+import { type ClientOptions, createClient, type HexlineError, type Post, RpcError, replyOf } from '../../../src/index.ts'
 import { getBlocks } from '../../../src/index-bulk.ts'
 import { eventsOf } from '../../support/events.ts'
 import { limiter } from '../../support/limited-server.ts'
@@ -416,6 +416,21 @@ describe('an endpoint that has answered, and then goes silent', () => {
     await read(client, 0)
     expect(await client.request({ method: 'eth_call', params: [{}, hex(1)] })).toEqual(answerTo([{}, hex(1)]))
     expect([archive, pruned].map(({ requests }) => requests.filter(isOldCall).length)).toEqual([1, 0])
+  })
+
+  test('is not silent where it is a function that rejects with what the node has answered', async () => {
+    let isThrottled = false
+    const post: Post = async (asked) => {
+      if (asked.some(({ method }) => method === 'eth_call')) await sleep(5_000)
+      else if (isThrottled) throw new RpcError({ code: -32005, message: 'too many requests' }, { kind: 'rate-limit' })
+      return asked.map(({ method }) => replyOf(method === 'eth_chainId' ? '0x1' : '0x64'))
+    }
+    const client = clientOf([post, (await serve(node())).url], patient)
+    await read(client, 0)
+    isThrottled = true
+    const route = eventsOf('hexline:route')
+    expect(await client.request({ method: 'eth_call', params: [{}] })).toBe('0x64')
+    expect(route).toEqual([])
   })
 
   test('keeps a call that writes until its timeout: it may run there', async () => {
