@@ -7,21 +7,16 @@ const MOST_MS = 10_000
 const LOOK_EVERY_MS = 250
 
 /**
- * The head of the node, as soon as it is not below the newest block that was delivered. After the
- * loss of a socket, another node may answer, which lags behind the first one: what it does not have
- * yet was not replaced. A node that stays below has a shorter chain.
+ * The head of the node, as `look` gives it, once it is not below the newest block that was
+ * delivered. After the loss of a socket, another node may answer, which lags behind the first one:
+ * what it does not have yet was not replaced. A node that stays below has a shorter chain.
  */
-export async function caughtUp<T extends { readonly number: number }>(
-  client: Client,
-  newest: number | undefined,
-  look: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
+export async function caughtUp(client: Client, newest: number, look: () => Promise<number>, signal: AbortSignal): Promise<number> {
   const clock = clockOf(client)
   const until = clock.now() + MOST_MS
   for (;;) {
     const head = await look()
-    if (newest === undefined || head.number >= newest || clock.now() >= until) return head
+    if (head >= newest || clock.now() >= until) return head
     await napOf(client)('eth_subscribe', clock.now() + LOOK_EVERY_MS, signal).over
   }
 }

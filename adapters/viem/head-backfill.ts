@@ -85,10 +85,10 @@ export class HeadBackfill {
 
   /** Delivers the heads of all blocks that are new. */
   async #fetch(): Promise<void> {
-    const latest = await caughtUp(this.#client, this.#blocks.last?.number, () => this.#headAt('latest'), this.#stopping.signal)
-    const kept = await this.#blocks.dropReplaced(async (number) => (number > latest.number ? undefined : (await this.#headAt(number)).hash))
+    const latest = await caughtUp(this.#client, this.#blocks.last?.number ?? 0, async () => (await this.#headAt('latest')).number, this.#stopping.signal)
+    const kept = await this.#blocks.dropReplaced(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
     // Another endpoint may have more.
-    const to = Math.max(latest.number, this.#told)
+    const to = Math.max(latest, this.#told)
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {
       const count = Math.min(AT_A_TIME, to - from + 1)
       for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) this.#pass(head)

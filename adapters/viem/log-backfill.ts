@@ -104,7 +104,7 @@ export class LogBackfill {
   async #dropReplaced(): Promise<void> {
     const { last } = this.#blocks
     if (last === undefined) return
-    await caughtUp(this.#client, last.number, async () => ({ number: Number(await this.#client.call('eth_blockNumber')) }), this.#stopping.signal)
+    await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => {
       const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] })
       return (reply.take() as { hash?: string } | null)?.hash

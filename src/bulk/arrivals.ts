@@ -87,9 +87,8 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   /**
    * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON, no
    * block or another one; with receipts that are requested by its hash if those that came are not
-   * its own.
-   * Throws `IntegrityError` if it does not follow `link`. Without a link, all that is wrong is left
-   * to verification.
+   * its own. Throws `IntegrityError` if it does not follow `link`. Without a link, all that is
+   * wrong is left to verification.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
     let fetched = first

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { checkIsFolder } from '../dataset/folder.ts'
 import { mergeDataset } from '../dataset/merge-dataset.ts'
 import { OptionError } from '../errors.ts'
-import { checkIsFolder } from './folder.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
@@ -41,7 +41,7 @@ async function mergeFolders(folders: readonly string[], flags: Flags, io: Io): P
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command starts over`, code)))
   try {
-    for (const folder of folders) await checkIsFolder(folder)
+    for (const folder of folders) await checkIsFolder(folder, '<folder>')
     const { from, to, ranges, files, rows, bytes } = await mergeDataset(folders, { ...(flags.into !== undefined && { into: flags.into }), signal: stop.signal })
     const range = to < from ? 'no blocks' : `blocks ${from} to ${to}`
     messages.tell(

@@ -4,14 +4,13 @@ import { text } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
 import { readCheckedManifest } from '../dataset/check-manifest.ts'
 import { duckDbViews } from '../dataset/duckdb-views.ts'
-import { checkFiles } from '../dataset/folder.ts'
+import { checkFiles, checkIsFolder } from '../dataset/folder.ts'
 import { MANIFEST, type Manifest } from '../dataset/manifest.ts'
 import { hasParts } from '../dataset/parts.ts'
 import { tableNames } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { harmlessText } from '../text.ts'
 import { type Answer, ask, loadDuckDb, type Value } from './duckdb.ts'
-import { checkIsFolder } from './folder.ts'
 import { csvLine } from './output/csv.ts'
 import { Interrupted } from './output/failure.ts'
 import { type Io, widthOf } from './output/io.ts'
@@ -60,7 +59,7 @@ Views, types and example queries are in docs/datasets.md.`,
 async function askFolder(folder: string, given: string, flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const dir = resolve(folder)
-  await checkIsFolder(folder)
+  await checkIsFolder(folder, '<folder>')
   const manifest = await openDataset(dir)
   const query = given === '-' ? await text(process.stdin) : given
   const setup = duckDbViews(dir, manifest)

@@ -3,9 +3,9 @@ import { nodeUrl } from '../check.ts'
 import type { Client } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
 import type { Endpoint } from '../client/endpoint.ts'
+import { checkIsFolder } from '../dataset/folder.ts'
 import { type DatasetReport, verifyDataset } from '../dataset/verify-dataset.ts'
 import { OptionError } from '../errors.ts'
-import { checkIsFolder } from './folder.ts'
 import { Meter } from './meter.ts'
 import { endpointIn, type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
@@ -61,7 +61,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const { sample, seed, senders = false } = flags
   for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
     if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against with it', 'no --against')
-  await checkIsFolder(folder)
+  await checkIsFolder(folder, '<folder>')
   const stop = new AbortController()
   const tally = new Tally()
   const meter = new Meter(io, messages, flags, tally)

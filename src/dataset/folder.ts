@@ -15,6 +15,13 @@ export function checkDir(dir: unknown, option = 'dir'): string {
   throw new OptionError(option, 'the path of a folder', show(dir))
 }
 
+/** Throws `OptionError` unless the folder is there. */
+export async function checkIsFolder(dir: string, option = 'dir'): Promise<void> {
+  const there = await stat(dir).catch(() => undefined)
+  if (there?.isDirectory()) return
+  throw new OptionError(option, 'a folder', `${JSON.stringify(dir)}, which ${there === undefined ? 'does not exist' : 'is a file'}`)
+}
+
 /**
  * Makes the folder, if it is not there. Returns the uppermost folder that it has made, undefined if
  * all were there. Throws `OptionError` for a path that cannot be one, which `option` has given.

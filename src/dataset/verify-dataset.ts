@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Progress } from '../bulk/range-stream.ts'
 import * as check from '../check.ts'
@@ -8,7 +7,7 @@ import { OptionError } from '../errors.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { compareRows } from './compare-rows.ts'
-import { checkDir } from './folder.ts'
+import { checkDir, checkIsFolder } from './folder.ts'
 import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { hasParts } from './parts.ts'
@@ -167,8 +166,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
 
 /** The manifest of a folder that holds what it names. */
 async function openDataset(dir: string): Promise<Manifest> {
-  const there = await stat(dir).catch(() => undefined)
-  if (!there?.isDirectory()) throw new OptionError('dir', 'a folder', `${JSON.stringify(dir)}, which ${there === undefined ? 'does not exist' : 'is a file'}`)
+  await checkIsFolder(dir)
   if (await hasParts(dir)) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
   const manifest = await readCheckedManifest(dir)
   const isZstd = manifest.format === 'ndjson.zst' || manifest.compression === 'zstd'

@@ -28,7 +28,7 @@ export class Challenge {
   readonly #question: Pick<Call, 'method' | 'params'>
   readonly #clock: Clock
   #askedAt = Number.NEGATIVE_INFINITY
-  #end = () => {}
+  #end: (() => void) | undefined
 
   constructor(of: Challenged, question: Pick<Call, 'method' | 'params'>, clock: Clock) {
     this.#of = of
@@ -54,6 +54,7 @@ export class Challenge {
     const cancel = inSteps(this.#clock, LONGEST_MS, WAITS, () => stop.abort(new TimeoutError(`${queue.name}: no reply`)))
     const outcome = await queue.beside(ownRead({ ...this.#question, deadline: now + LONGEST_MS }), stop.signal)
     cancel()
+    this.#end = undefined
     if (isOver) return false
     if (!stop.signal.aborted) return outcome instanceof NetworkError
     // The rest of a long reply keeps all that follows waiting: on a WebSocket, or on a slow line.
@@ -62,7 +63,7 @@ export class Challenge {
 
   /** Nobody wants to know any more. */
   end(): void {
-    this.#end()
+    this.#end?.()
   }
 }
 

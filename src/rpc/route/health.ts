@@ -41,8 +41,8 @@ export class Health {
   /** When it gave the last good answer. */
   answeredAt = Number.NEGATIVE_INFINITY
   /**
-   * It is out only because its replies have not come yet. It may be slow, and still answer
-   * where all others fail.
+   * It is out only because its replies have not come yet. It may be slow, and still answer where
+   * all others fail.
    */
   mayBeSlow = false
   readonly #endpoint: string
@@ -76,14 +76,9 @@ export class Health {
     return this.#dueAt
   }
 
-  /** It has never answered, and its first replies have been due for too long. */
-  isMute(now: number): boolean {
-    return !this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
-  }
-
-  /** It owes replies, though it has answered before, and has sent none for a while. */
+  /** It owes replies, and has sent none for a while. */
   isSilent(now: number): boolean {
-    return this.hasAnswered && this.#posts > 0 && now - this.#progressAt >= SILENT_MS
+    return this.#posts > 0 && now - this.#progressAt >= SILENT_MS
   }
 
   /** A POST has ended since then. */

@@ -262,10 +262,10 @@ class Router {
     // Others answer: what waits for an endpoint that says nothing need not wait for its timeout.
     const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
     for (const each of this.#endpoints) {
-      if (each.health.isOut || !this.#endpoints.some((other) => other !== each && answers(other))) continue
+      if (each.health.isOut || !each.health.isSilent(now) || !this.#endpoints.some(answers)) continue
       const goesElsewhere = (call: Call) => this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now()) !== each
-      if (each.health.isMute(now)) each.giveUp(now, 'no reply to its first calls', goesElsewhere)
-      else if (each.health.isSilent(now)) void each.challenge(goesElsewhere)
+      if (each.health.hasAnswered) void each.challenge(goesElsewhere)
+      else each.giveUp(now, 'no reply to its first calls', goesElsewhere)
     }
     if (!this.#endpoints.some((each) => canTake(each) && each.queue.size === 0)) return
     for (const { queue } of this.#endpoints) {

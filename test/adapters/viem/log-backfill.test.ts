@@ -55,7 +55,8 @@ describe('logs', () => {
     chain.answers.set('eth_blockNumber', () => `0x${head.toString(16)}`)
     chain.answers.set('eth_getBlockByNumber', ([tag]) => (Number(tag) <= head ? (chain.blocks[Number(tag)] as LiveBlock).raw : null))
     backfill.fill()
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    // It looks at the head until the node has caught up.
+    await eventually(() => expect(chain.calls.filter((method) => method === 'eth_blockNumber').length).toBeGreaterThan(3))
     chain.mine()
     head = 9
     for (const number of [7, 8, 9]) notify(number)
