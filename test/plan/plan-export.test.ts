@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Client, createClient } from 'hexline'
 import { type ExportDatasetOptions, exportDataset, planExport } from 'hexline/bulk'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type GrowingChain, type GrowingChainOptions, startGrowingChain } from '../support/growing-chain.ts'
 import { nightly } from '../support/runs.ts'
 
@@ -113,7 +113,10 @@ describe('planExport', () => {
   it('is the same twice, but for times, and leaves no file behind', async () => {
     const { client } = await start()
     const job = { from: 0, to: 300, tables: TABLES, format: 'parquet', dir: join(folder, 'data') } as const
-    const before = await readdir(tmpdir())
+    // Other tests have plans in the system's folder at the same time.
+    const scratch = await mkdtemp(join(folder, 'scratch-'))
+    vi.stubEnv('TMPDIR', scratch)
+    onTestFinished(() => void vi.unstubAllEnvs())
     const [one, two] = [await planExport(client, job), await planExport(client, job)]
     expect({ ...one, duration: undefined, cost: undefined, wireBytes: undefined }).toEqual({
       ...two,
@@ -121,9 +124,8 @@ describe('planExport', () => {
       cost: undefined,
       wireBytes: undefined,
     })
-    expect(await readdir(folder)).toEqual([])
-    const after = await readdir(tmpdir())
-    expect(after.filter((name) => name.startsWith('hexline-plan-') && !before.includes(name))).toEqual([])
+    expect(await readdir(scratch)).toEqual([])
+    expect(await readdir(folder)).toEqual([basename(scratch)])
   })
 
   it.each([
