@@ -12,6 +12,7 @@ import { learnHistory } from './learn-history.ts'
 import { type LinkedRootedReceipt, shown } from './link.ts'
 import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import { LogGivers } from './log-givers.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
 import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
@@ -79,7 +80,8 @@ const { setImmediate } = globalThis
  * 3. With the first reply, which shows what the node accepts and how large its replies are, others
  *    are requested ahead of the consumer, and put in order.
  * 4. Each reply is decoded in pages, each page is audited and delivered.
- * 5. Before the last page, the last block must still have its hash.
+ * 5. Before the last page, the last block must still have its hash. Where nothing is audited, each
+ *    endpoint that gave logs must still have their blocks.
  */
 export class LogStream<T> {
   readonly #client: Client
@@ -136,6 +138,7 @@ export class LogStream<T> {
       this.#options.onAudit?.(auditor.report)
       const total = span.to - span.from + 1
       const counts = { done: 0, bytes: 0, logs: 0 }
+      const givers = new LogGivers(client)
       const first = await (earlyFirst ?? askFirst(span))
       const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
       const cut = (each: PartedSpan) => cutAfter(each, size.blocks)
@@ -150,10 +153,12 @@ export class LogStream<T> {
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
+          if (level === 'none') givers.gave(page)
           if (page.to === span.to) {
             // Anew, if logs had to be requested again since.
             const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(stoppable, span)
             await this.#checkTail(hash, items, span, tail)
+            await givers.check(span.to, tail, stop.signal)
           }
           counts.done += page.to - page.from + 1
           counts.bytes += page.received

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { IntegrityError } from '../../src/errors.ts'
+import { getLogs } from '../../src/index-bulk.ts'
+import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
+import { type Answer, cut, type Entry, each, errorOf, failed } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
+
+/* In virtual time: two nodes, one of which is another one after some ranges. */
+const { serve, clientOf } = virtualWorld()
+
+const HEAD = 100_000
+const EACH = 100
+/** Most blocks in a range. */
+const MOST = 500
+/** Ranges until the node becomes another one. */
+const RANGES = 20
+const address = `0x${'a'.repeat(40)}` as const
+
+interface Later {
+  /** Its newest block from then on. Default: all. */
+  readonly head?: number
+  /** It has other blocks from then on. */
+  readonly isForked?: boolean
+  /** It answers nothing from then on. */
+  readonly isOut?: boolean
+}
+
+/** A node with a log in every hundredth block, which becomes another one after 20 ranges. */
+async function startNode({ head = HEAD, isForked = false, isOut = false }: Later = {}) {
+  let ranges = 0
+  const isLater = () => ranges > RANGES
+  const hashOf = (number: number) => (isForked && isLater() ? `0x${'f'.repeat(64)}` : blockHash(number))
+  function resultOf({ id, method, params }: Entry): object {
+    const newest = isLater() ? head : HEAD
+    if (method === 'eth_chainId') return { id, result: '0x1' }
+    if (method === 'eth_blockNumber') return { id, result: hexOf(newest) }
+    if (method !== 'eth_getLogs') {
+      const number = Number(params[0])
+      return { id, result: number > newest ? null : { ...blockOf(number, false), hash: hashOf(number) } }
+    }
+    const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+    if (Number(toBlock) - Number(fromBlock) >= MOST) return failed({ id }, -32602, `exceed maximum block range: ${MOST}`)
+    const result: object[] = []
+    ranges++
+    for (let block = Math.ceil(Number(fromBlock) / EACH) * EACH; block <= Math.min(Number(toBlock), newest); block += EACH) {
+      const place = { blockNumber: hexOf(block), blockHash: blockHash(block), transactionHash: blockHash(block), transactionIndex: '0x0', logIndex: '0x0' }
+      result.push({ address, topics: [], data: '0x', ...place, removed: false })
+    }
+    return { id, result }
+  }
+  const answer: Answer = (request, response) => (isOut && ranges >= RANGES ? cut : each(resultOf))(request, response)
+  return { url: (await serve(answer)).url, ranges: () => ranges }
+}
+
+async function countOf(later: Later): Promise<{ count: number; ranges: number }> {
+  const [good, other] = [await startNode(), await startNode(later)]
+  let count = 0
+  for await (const { logs } of getLogs(clientOf([good.url, other.url]), { address, from: 0, to: HEAD, audit: 'none' }).pages()) count += logs.length
+  return { count, ranges: other.ranges() }
+}
+
+describe('at the end of a job without an audit, it fails', () => {
+  it('if an endpoint no longer has what it gave logs of', async () => {
+    const error = await errorOf(countOf({ head: 10 }))
+    expect(error).toBeInstanceOf(IntegrityError)
+    expect(error.message).toMatch(/^127\.0\.0\.1:\d+ gave the logs up to block \d+, which it does not have at the end: another node may have taken its place/)
+  })
+
+  it('if an endpoint has another last block', async () => {
+    const error = await errorOf(countOf({ isForked: true }))
+    expect(error).toBeInstanceOf(IntegrityError)
+    expect(error.message).toMatch(/^block 100000 came as 0x\w{64}, and at the end as 0xf{64} from 127\.0\.0\.1:\d+, which gave logs: another node/)
+  })
+})
+
+describe('at the end of a job without an audit, it does not fail', () => {
+  it('if an endpoint does not answer', async () => {
+    expect(await countOf({ isOut: true })).toEqual({ count: HEAD / EACH + 1, ranges: RANGES })
+  })
+
+  it('if the endpoints are as they were', async () => {
+    const { count, ranges } = await countOf({})
+    expect(count).toBe(HEAD / EACH + 1)
+    expect(ranges).toBeGreaterThan(RANGES)
+  })
+})
