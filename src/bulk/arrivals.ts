@@ -8,7 +8,7 @@ import type { Tally } from '../rpc/tally.ts'
 import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
 import { type TraceForm, tracesFault } from './block-traces.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
-import { type Link, type Linked, type LinkedReceipt, numberFault, receiptsFault } from './link.ts'
+import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Proof } from './verifying.ts'
 
@@ -54,10 +54,23 @@ interface Read<B, R> {
   readonly fault: IntegrityError | undefined
 }
 
-/** The bytes of the block, or of its receipts, are invalid JSON or something else. */
-interface Unreadable {
-  readonly unreadable: SyntaxError | CodecError | IntegrityError
+/**
+ * A reply that does not count: the bytes of the block, or of its receipts, are invalid JSON or
+ * something else, or the block has no place in the chain.
+ */
+export interface Unusable {
+  readonly isUnusable: true
+  readonly why: SyntaxError | CodecError | IntegrityError
   readonly origin: Tally | undefined
+}
+
+/** Whether both contradict other replies in the same way, as where the chain itself does. */
+export function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
+  return why instanceof IntegrityError && why.message === last?.why.message
+}
+
+export function unusable(why: Unusable['why'], origin: Tally | undefined): Unusable {
+  return { isUnusable: true, why, origin }
 }
 
 /** A block with its receipts, and the replies that they were read from. */
@@ -85,38 +98,59 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /**
-   * Reads a block: again, from another endpoint if there is one, if its bytes are invalid JSON, no
-   * block or another one; with receipts that are requested by its hash if those that came are not
-   * its own. Throws `IntegrityError` if it does not follow `link`. Without a link, all that is
-   * wrong is left to verification.
+   * Reads a block, with receipts that are requested by its hash if those that came are not its own.
+   * The block is requested again, from another endpoint if there is one, if its bytes are invalid
+   * JSON or no block, if it does not follow `link`, or if no receipts or traces fit it. Throws what
+   * is wrong with it after four replies, or two that contradict others in the same way. Without a
+   * link, a wrong block is left to verification.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
-    let fetched = first
-    let read = this.#read(fetched, link)
     const avoid: string[] = []
-    for (let attempt = 1; 'unreadable' in read; attempt++) {
-      if (attempt === ATTEMPTS) throw neverReadable(this.#client, first.number, read)
-      const { origin } = read
+    let fetched = first
+    let last: Unusable | undefined
+    for (let attempt = 1; ; attempt++) {
+      const arriving = this.#arrive(fetched, signal, link)
+      const arrived = arriving instanceof Promise ? await arriving : arriving
+      if (!('isUnusable' in arrived)) {
+        link?.follow(first.number, arrived.block.linked)
+        return arrived
+      }
+      if (attempt === ATTEMPTS || isRepeated(arrived, last)) throw neverUsable(this.#client, first.number, arrived)
+      last = arrived
+      const { origin } = arrived
       if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
       fetched = await this.#fetcher.fetch(first.number, signal, true, avoid)
-      read = this.#read(fetched, link)
     }
-    // Not awaited where there are none: a block at the head is waited for.
-    const traces = this.#reader.traces === undefined ? undefined : await this.#traces(read.block.linked, fetched, signal)
-    const { fault } = read
-    if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
-    const wrong = { block: read.block.linked, fault, origin: fetched.origins.receipts }
+  }
+
+  /** At once where nothing has to be requested: a block at the head is waited for. */
+  #arrive(fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Arrived<B, R> | Unusable | Promise<Arrived<B, R> | Unusable> {
+    const read = this.#read(fetched, link)
+    if ('isUnusable' in read) return read
+    if (read.fault !== undefined || this.#reader.traces !== undefined) return this.#complete(read, fetched, signal, link)
+    return { ...read, fetched, receiptsByHash: undefined, traces: undefined }
+  }
+
+  /** Adds the traces, and the block's own receipts in place of others. */
+  async #complete(read: Read<B, R>, fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R> | Unusable> {
+    const { block, fault } = read
+    let traces: ReadTraces | undefined
     try {
+      traces = await this.#traces(block.linked, fetched, signal)
+      if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
+      const wrong = { block: block.linked, fault, origin: fetched.origins.receipts }
       let bytes: Buffer | undefined
       const readReceipts = (last: Buffer) => {
         bytes = last
         return this.#reader.receipts(last)
       }
       const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
-      return { block: read.block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, traces, fault: undefined }
+      return { block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, traces, fault: undefined }
     } catch (error) {
-      // The block may be the one that is wrong, which is found when it is verified.
-      if (link !== undefined || error !== fault) throw error
+      if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
+      // What fits no other reply may be the block.
+      if (link !== undefined) return unusable(error, fetched.origins.block)
+      if (error !== fault) throw error
       return { ...read, fetched, receiptsByHash: undefined, traces }
     }
   }
@@ -154,14 +188,13 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     }
   }
 
-  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unreadable {
+  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unusable {
     return this.withOrigin(fetched, () => {
       const read = readBlock(fetched, this.#reader)
-      if ('unreadable' in read) return read
+      if ('isUnusable' in read) return read
       const { block, receipts } = read
-      const other = link && numberFault(fetched.number, block.linked)
-      if (other !== undefined) return { unreadable: other, origin: fetched.origins.block }
-      link?.follow(fetched.number, block.linked)
+      const outside = link?.faultOf(fetched.number, block.linked)
+      if (outside !== undefined) return unusable(outside, fetched.origins.block)
       const fault = receipts && receiptsFault(block.linked, receipts.linked)
       return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
     })
@@ -177,7 +210,7 @@ export function releaseArrived({ fetched, receiptsByHash: byHash }: Arrived<unkn
 function readBlock<B, R>(
   { number, block, receipts, origins }: Fetched,
   reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
-): Omit<Read<B, R>, 'fault'> | Unreadable {
+): Omit<Read<B, R>, 'fault'> | Unusable {
   const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
   let origin: Tally | undefined = origins.block
   try {
@@ -189,7 +222,7 @@ function readBlock<B, R>(
       receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
     }
   } catch (error) {
-    if (isUnreadable(error)) return { unreadable: error, origin }
+    if (isUnreadable(error)) return unusable(error, origin)
     throw error
   }
 }
@@ -228,9 +261,9 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
-/** The error for a block of which each attempt was unreadable, and this the last one. */
-export function neverReadable(client: Client, number: bigint | number, { unreadable, origin }: Unreadable): unknown {
-  if (!(unreadable instanceof SyntaxError)) return scrubError(unreadable, connectionsOf(client), origin)
+/** The error for a block of which each reply was unusable, and this the last one. */
+export function neverUsable(client: Client, number: bigint | number, { why, origin }: Unusable): unknown {
+  if (!(why instanceof SyntaxError)) return scrubError(why, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.
   return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origin?.endpoint })

@@ -1,14 +1,14 @@
 import type { Client } from '../client/client.ts'
-import { type CodecError, IntegrityError } from '../errors.ts'
+import { IntegrityError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
-import { ATTEMPTS, inBlock, isUnreadable, neverReadable } from './arrivals.ts'
+import { ATTEMPTS, inBlock, isRepeated, isUnreadable, neverUsable, type Unusable, unusable } from './arrivals.ts'
 import { bytesOf, Fetcher, release } from './fetch.ts'
 import { decodersOf } from './fields.ts'
-import { Link, type LinkedRootedReceipt, numberFault, receiptsFault } from './link.ts'
+import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
 import { logFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
@@ -50,30 +50,34 @@ export class BlockLogsFetcher<T> {
   }
 
   /**
-   * Throws `IntegrityError` for receipts that are not those of the block's transactions, also when
-   * requested by its hash. `avoid` names endpoints to be used only if there is no other.
+   * A block, or receipts, that are unusable are requested again, from another endpoint if there is
+   * one, as `Arrivals` says. Throws `IntegrityError` if the receipts are never those of the block,
+   * also when requested by its hash. `avoid` names endpoints to be used only if there is no
+   * other.
    */
   async fetch(number: number, signal: AbortSignal, avoid: readonly string[] = []): Promise<BlockLogs<T>> {
     const avoided = [...avoid]
+    let last: Unusable | undefined
     for (let attempt = 1; ; attempt++) {
       const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoided)
       let origin: Tally | undefined = fetched.origins.block
-      let other: IntegrityError | undefined
       try {
         const header = inBlock(number, 'eth_getBlockByNumber', () => this.#readHeader(bytesOf(fetched.block)))
-        other = numberFault(BigInt(number), header)
-        if (other !== undefined) throw other
+        new Link().follow(BigInt(number), header)
         origin = fetched.origins.receipts
         const { receipts: reply } = fetched as { readonly receipts: Reply }
         const receipts = inBlock(number, 'eth_getBlockReceipts', () => this.#readReceipts(bytesOf(reply)), 'receipts')
-        new Link().follow(BigInt(number), header)
         const fault = receiptsFault(header, receipts.linked)
+        // What fits no other reply may be the block.
+        if (fault !== undefined) origin = fetched.origins.block
         const { items, linked } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
         release(fetched)
         return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
       } catch (error) {
-        if (error !== other && !isUnreadable(error)) throw error
-        if (attempt === ATTEMPTS) throw neverReadable(this.#client, number, { unreadable: other ?? (error as SyntaxError | CodecError), origin })
+        if (!isUnreadable(error) && !(error instanceof IntegrityError && error.kind === 'integrity')) throw error
+        const wrong = unusable(error, origin)
+        if (attempt === ATTEMPTS || isRepeated(wrong, last)) throw neverUsable(this.#client, number, wrong)
+        last = wrong
         if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)
       }
     }

@@ -25,27 +25,23 @@ export type LinkedRootedReceipt = LinkedReceipt & RootedReceipt
 export class Link {
   #hash: string | undefined
 
-  /**
-   * Throws `IntegrityError` for a block with the wrong number, without a hash, or with the wrong
-   * parent.
-   */
+  /** Throws the block's fault. The next block has to be its child. */
   follow(number: bigint, block: Linked): void {
-    const fault = numberFault(number, block)
+    const fault = this.faultOf(number, block)
     if (fault !== undefined) throw fault
-    if (typeof block.hash !== 'string') throw new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
-    if (this.#hash !== undefined && block.parentHash !== this.#hash) {
-      throw new IntegrityError(
-        `block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}: ` +
-          "the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'",
-      )
-    }
-    this.#hash = block.hash
+    this.#hash = block.hash as string
   }
-}
 
-/** The error for another block than the one that was requested. */
-export function numberFault(number: bigint, block: Linked): IntegrityError | undefined {
-  return block.number === number ? undefined : new IntegrityError(`requested block ${number}, but received block ${block.number}`)
+  /** The error for a block with the wrong number, without a hash, or with the wrong parent. */
+  faultOf(number: bigint, block: Linked): IntegrityError | undefined {
+    if (block.number !== number) return new IntegrityError(`requested block ${number}, but received block ${block.number}`)
+    if (typeof block.hash !== 'string') return new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
+    if (this.#hash === undefined || block.parentHash === this.#hash) return undefined
+    return new IntegrityError(
+      `block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}: ` +
+        "the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'",
+    )
+  }
 }
 
 /**

@@ -93,11 +93,10 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
               return verifying.most
             },
           })
-    for await (const next of stream) {
+    for await (const each of stream) {
       signal?.throwIfAborted()
+      const next = verifying === undefined ? each : await linked(each)
       const { fetched, receiptsByHash: byHash, proof } = next
-      // A block that was verified has its own hash, which one that was replaced had not.
-      if (verifying !== undefined) arrivals.withOrigin(fetched, () => link.follow(fetched.number, next.block.linked))
       const item = arrivals.item(next)
       bytes += fetched.bytes + (byHash?.bytes ?? 0)
       if (proof !== undefined) {
@@ -126,12 +125,24 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     }
   }
 
-  function verify(arrived: Arrived<B, R>): Promise<void> | void {
+  /**
+   * The verified block, or another one in its place that follows the previous block. Known only
+   * now: the previous one may have been replaced, and has had its own hash since then alone.
+   */
+  async function linked(verified: Arrived<B, R>): Promise<Arrived<B, R>> {
+    const { number, origins } = verified.fetched
+    const fault = link.faultOf(number, verified.block.linked)
+    const next = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
+    link.follow(number, next.block.linked)
+    return next
+  }
+
+  function verify(arrived: Arrived<B, R>, before?: Link): Promise<void> | void {
     const { fetched, block, receipts, json, fault } = arrived
     return arrivals.withOrigin(fetched, () => {
       // The requested block, or none.
-      new Link().follow(fetched.number, block.linked)
-      if (fault !== undefined) throw fault
+      const outside = (before ?? new Link()).faultOf(fetched.number, block.linked) ?? fault
+      if (outside !== undefined) throw outside
       const proof = verifying?.verify(json, reader.whole?.(block, receipts))
       if (proof instanceof Promise) return proof.then((proven) => void Object.assign(arrived, { proof: proven }))
       arrived.proof = proof
@@ -139,7 +150,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   }
 
   /** The same block from another endpoint; from the only one, once more. */
-  async function replace(wrong: Arrived<B, R>, fault: IntegrityError): Promise<Arrived<B, R>> {
+  async function replace(wrong: Arrived<B, R>, fault: IntegrityError, before?: Link): Promise<Arrived<B, R>> {
     const endpoints = connectionsOf(client)?.length ?? 1
     const avoid = new Set<string | undefined>()
     let last = { arrived: wrong, fault }
@@ -152,7 +163,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       releaseArrived(last.arrived)
       const arrived = await arrivals.arrive(await fetcher.fetch(wrong.fetched.number, stop.signal, true, [...avoid].filter(isName)), stop.signal)
       try {
-        await verify(arrived)
+        await verify(arrived, before)
         return arrived
       } catch (error) {
         if (!(error instanceof IntegrityError)) throw error

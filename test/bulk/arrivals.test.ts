@@ -34,6 +34,12 @@ const foreign =
       ? { result: (right as object[]).map((receipt) => ({ ...receipt, blockHash: wrong })) }
       : undefined
 
+/** Gives another block in place of each. */
+const ofBlock =
+  (change: (block: { transactions: unknown[] }) => object): NonNullable<ChainOptions['answer']> =>
+  ({ method }, right) =>
+    method === 'eth_getBlockByNumber' ? { result: change(right as { transactions: unknown[] }) } : undefined
+
 it('a block and its own receipts are an item, by the calls that fetched them', async () => {
   const { arrivals, arrive, calls } = await start()
   expect(arrivals.item(await arrive(new Link()))).toBe(`3: ${blockHash(3)}`)
@@ -49,10 +55,11 @@ it('receipts of another block are requested by the hash of this one', async () =
 it.each<[string, Partial<ChainOptions>]>([
   ['that is invalid JSON', { body: (json) => json.replaceAll('"parentHash":', '"parentHash"') }],
   ['that is not a block', { answer: ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined) }],
-  [
-    'that is another one',
-    { answer: ({ method }, right) => (method === 'eth_getBlockByNumber' ? { result: { ...(right as object), number: hexOf(4) } } : undefined) },
-  ],
+  ['that is another one', { answer: ofBlock((block) => ({ ...block, number: hexOf(4) })) }],
+  ['that does not follow the one before', { answer: ofBlock((block) => ({ ...block, parentHash: wrong })) }],
+  ['without a hash', { answer: ofBlock((block) => ({ ...block, hash: null })) }],
+  ['without its transactions', { answer: ofBlock((block) => ({ ...block, transactions: [] })) }],
+  ['whose transactions come twice', { answer: ofBlock((block) => ({ ...block, transactions: [...block.transactions, ...block.transactions] })) }],
 ])('a block %s is requested from another endpoint', async (_, faults) => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
   const broken = await serve(chainAnswer({ ...chain, ...faults }))
@@ -62,7 +69,9 @@ it.each<[string, Partial<ChainOptions>]>([
   const arrivals = new Arrivals(client, fetcher, reader)
   const first = await fetcher.fetch(3n, undefined)
   expect(first.origins.block.endpoint).toBe(new URL(broken.url).host)
-  const { fetched } = await arrivals.arrive(first, undefined, new Link())
+  const link = new Link()
+  link.follow(2n, { number: 2n, hash: blockHash(2), parentHash: blockHash(1), transactions: [] })
+  const { fetched } = await arrivals.arrive(first, undefined, link)
   expect(fetched.origins.block.endpoint).toBe(new URL(good.url).host)
 })
 

@@ -11,6 +11,10 @@ it.each<[string, Partial<ChainOptions>]>([
     'a block is another one',
     { answer: ({ method }, right) => (method === 'eth_getBlockByNumber' ? { result: { ...(right as object), number: '0x4' } } : undefined) },
   ],
+  [
+    'a block lacks its transactions',
+    { answer: ({ method }, right) => (method === 'eth_getBlockByNumber' ? { result: { ...(right as object), transactions: [] } } : undefined) },
+  ],
   ['receipts are none', { answer: ({ method }) => (method === 'eth_getBlockReceipts' ? { result: [{ logs: {} }] } : undefined) }],
 ])('where %s, another endpoint is asked', async (_, faults) => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }

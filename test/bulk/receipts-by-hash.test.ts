@@ -52,19 +52,25 @@ describe('receipts of another fork are asked for again by the hash of the block'
     expect(server.calls.filter(isByHash)).toHaveLength(times + 1)
   })
 
-  it('three times, and then the iteration ends with what was wrong at first', async () => {
-    const server = await start(reorganised(3))
+  it('three times, and then once more with the block itself', async () => {
+    const server = await start(reorganised(4))
+    expect(await blocksOf(server)).toEqual(right)
+    expect(server.calls.filter(({ method, params }) => method === 'eth_getBlockByNumber' && params[0] === hexOf(FORKED))).toHaveLength(2)
+  })
+
+  it('six times in all, and then the iteration ends with what was wrong', async () => {
+    const server = await start(reorganised(99))
     expect(await errorOf(blocksOf(server))).toMatchObject({
       name: 'IntegrityError',
       message: `block ${FORKED}: receipt 0 is of block ${theirs}, not of ${blockHash(FORKED)}`,
     })
-    expect(server.calls.filter(isByHash)).toHaveLength(3)
+    expect(server.calls.filter(isByHash)).toHaveLength(6)
   })
 
-  it('of a node that does not know the block, at most three times, too', async () => {
+  it('of a node that does not know the block, at most six times, too', async () => {
     const server = await start(reorganised(0, (call) => (isByHash(call) ? { result: null } : undefined)))
     expect(await errorOf(blocksOf(server))).toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(theirs) })
-    expect(server.calls.filter(isByHash)).toHaveLength(3)
+    expect(server.calls.filter(isByHash)).toHaveLength(6)
   })
 
   it('of another endpoint first, if there is one', async () => {

@@ -4,7 +4,7 @@ import { blockLines } from '../../src/bulk/lines.ts'
 import { IntegrityError, OptionError } from '../../src/index.ts'
 import { type GetBlocksOptions, getBlocks, type Progress } from '../../src/index-bulk.ts'
 import type { ChainServer } from '../support/chain-server.ts'
-import type { MadeBlock } from '../support/decoded-blocks.ts'
+import { type MadeBlock, madeJson } from '../support/decoded-blocks.ts'
 import { type Alter, madeChain, startMadeChain } from '../support/made-chain.ts'
 import { clientOf, errorOf } from '../support/server.ts'
 
@@ -77,6 +77,18 @@ describe("getBlocks with verify: 'full'", () => {
     )
     expect(hashes).toEqual(chain.slice(0, WRONG).map(({ block }) => block.hash))
     expect(servers.map((server) => asked(server, 'eth_getBlockByNumber')).reduce((sum, each) => sum + each)).toBe(2)
+  })
+
+  test('asks another endpoint for a block that is right, but of another branch', async () => {
+    const branch = await madeJson({ number: BigInt(WRONG), parentHash: `0x${'ab'.repeat(32)}` })
+    const replaced: Alter = (made) => Object.assign(made, structuredClone(branch))
+    const [wrong, right] = [await start(replaced), await start()]
+    const options = { ...whole, receipts: false }
+    expect(await hashesOf([wrong, right], options)).toEqual(chain.map(({ block }) => block.hash))
+    expect(await hashesOf([right, wrong], options)).toEqual(chain.map(({ block }) => block.hash))
+    const error = await errorOf(hashesOf([wrong], options))
+    expect(error).toBeInstanceOf(IntegrityError)
+    expect(error.message).toContain(`block ${WRONG} names 0x${'ab'.repeat(32)} as its parent`)
   })
 
   test('asks the only endpoint once more', async () => {
