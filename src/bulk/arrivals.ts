@@ -58,18 +58,18 @@ interface Read<B, R> {
  * A reply that does not count: the bytes of the block, or of its receipts, are invalid JSON or
  * something else, or the block has no place in the chain.
  */
-export interface Unusable {
+interface Unusable {
   readonly isUnusable: true
   readonly why: SyntaxError | CodecError | IntegrityError
   readonly origin: Tally | undefined
 }
 
 /** Whether both contradict other replies in the same way, as where the chain itself does. */
-export function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
+function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
   return why instanceof IntegrityError && why.message === last?.why.message
 }
 
-export function unusable(why: Unusable['why'], origin: Tally | undefined): Unusable {
+function unusable(why: Unusable['why'], origin: Tally | undefined): Unusable {
   return { isUnusable: true, why, origin }
 }
 
@@ -83,7 +83,7 @@ export interface Arrived<B, R> extends Read<B, R> {
 }
 
 /** Number of attempts for a block, its receipts or its traces, that cannot be read. */
-export const ATTEMPTS = 4
+const ATTEMPTS = 4
 
 /** Reads blocks as they arrive, with their receipts, and makes items of them. */
 export class Arrivals<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
@@ -102,10 +102,11 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * The block is requested again, from another endpoint if there is one, if its bytes are invalid
    * JSON or no block, if it does not follow `link`, or if no receipts or traces fit it. Throws what
    * is wrong with it after four replies, or two that contradict others in the same way. Without a
-   * link, a wrong block is left to verification.
+   * link, a wrong block is left to verification. `avoided` names endpoints that were to be used
+   * only if there is no other.
    */
-  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link): Promise<Arrived<B, R>> {
-    const avoid: string[] = []
+  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
+    const avoid = [...avoided]
     let fetched = first
     let last: Unusable | undefined
     for (let attempt = 1; ; attempt++) {
@@ -228,7 +229,7 @@ function readBlock<B, R>(
 }
 
 /** Another attempt, or another endpoint, may give what can be read. */
-export function isUnreadable(error: unknown): error is SyntaxError | CodecError {
+function isUnreadable(error: unknown): error is SyntaxError | CodecError {
   return error instanceof SyntaxError || (error instanceof CodecError && error.kind === 'malformed')
 }
 
@@ -262,7 +263,7 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
 }
 
 /** The error for a block of which each reply was unusable, and this the last one. */
-export function neverUsable(client: Client, number: bigint | number, { why, origin }: Unusable): unknown {
+function neverUsable(client: Client, number: bigint | number, { why, origin }: Unusable): unknown {
   if (!(why instanceof SyntaxError)) return scrubError(why, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.

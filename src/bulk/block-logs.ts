@@ -3,15 +3,12 @@ import { IntegrityError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
-import { type Reply, releaseReply } from '../rpc/call.ts'
-import type { Tally } from '../rpc/tally.ts'
-import { ATTEMPTS, inBlock, isRepeated, isUnreadable, neverUsable, type Unusable, unusable } from './arrivals.ts'
-import { bytesOf, Fetcher, release } from './fetch.ts'
+import { Arrivals, releaseArrived } from './arrivals.ts'
+import { Fetcher } from './fetch.ts'
 import { decodersOf } from './fields.ts'
-import { Link, type LinkedRootedReceipt, receiptsFault } from './link.ts'
+import { Link, type LinkedRootedReceipt } from './link.ts'
 import { logFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import { receiptsByHash, type WrongReceipts } from './receipts-by-hash.ts'
 
 /** The fields of a header that an audit needs. */
 export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'>
@@ -38,55 +35,29 @@ export function headerReader(): (bytes: Buffer) => Header {
 
 /** Fetches the logs of single blocks from their receipts. */
 export class BlockLogsFetcher<T> {
-  readonly #client: Client
   readonly #fetcher: Fetcher
-  readonly #readHeader = headerReader()
-  readonly #readReceipts: ReadReceipts<T>
+  readonly #arrivals: Arrivals<{ readonly linked: Header }, ReturnType<ReadReceipts<T>>, Omit<BlockLogs<T>, 'endpoint'>>
 
   constructor(client: Client, readReceipts: ReadReceipts<T>) {
-    this.#client = client
+    const readHeader = headerReader()
     this.#fetcher = new Fetcher(client, { full: false, receipts: true })
-    this.#readReceipts = readReceipts
+    this.#arrivals = new Arrivals(client, this.#fetcher, {
+      block: (bytes) => ({ linked: readHeader(bytes) }),
+      receipts: readReceipts,
+      item: ({ linked: header }, receipts) => ({ header, items: receipts?.items ?? [], receipts: receipts?.linked ?? [] }),
+    })
   }
 
   /**
-   * A block, or receipts, that are unusable are requested again, from another endpoint if there is
-   * one, as `Arrivals` says. Throws `IntegrityError` if the receipts are never those of the block,
-   * also when requested by its hash. `avoid` names endpoints to be used only if there is no
-   * other.
+   * Throws `IntegrityError` for receipts that are not those of the block's transactions, whatever
+   * was requested again. `avoid` names endpoints to be used only if there is no other.
    */
   async fetch(number: number, signal: AbortSignal, avoid: readonly string[] = []): Promise<BlockLogs<T>> {
-    const avoided = [...avoid]
-    let last: Unusable | undefined
-    for (let attempt = 1; ; attempt++) {
-      const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoided)
-      let origin: Tally | undefined = fetched.origins.block
-      try {
-        const header = inBlock(number, 'eth_getBlockByNumber', () => this.#readHeader(bytesOf(fetched.block)))
-        new Link().follow(BigInt(number), header)
-        origin = fetched.origins.receipts
-        const { receipts: reply } = fetched as { readonly receipts: Reply }
-        const receipts = inBlock(number, 'eth_getBlockReceipts', () => this.#readReceipts(bytesOf(reply)), 'receipts')
-        const fault = receiptsFault(header, receipts.linked)
-        // What fits no other reply may be the block.
-        if (fault !== undefined) origin = fetched.origins.block
-        const { items, linked } = fault === undefined ? receipts : await this.#rightReceipts({ block: header, fault, origin: fetched.origins.receipts }, signal)
-        release(fetched)
-        return { header, items, receipts: linked, endpoint: fetched.origins.receipts?.endpoint }
-      } catch (error) {
-        if (!isUnreadable(error) && !(error instanceof IntegrityError && error.kind === 'integrity')) throw error
-        const wrong = unusable(error, origin)
-        if (attempt === ATTEMPTS || isRepeated(wrong, last)) throw neverUsable(this.#client, number, wrong)
-        last = wrong
-        if (origin?.endpoint !== undefined) avoided.push(origin.endpoint)
-      }
-    }
-  }
-
-  async #rightReceipts(wrong: WrongReceipts, signal: AbortSignal): Promise<ReturnType<ReadReceipts<T>>> {
-    const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, this.#readReceipts, signal)
-    releaseReply(reply)
-    return receipts
+    const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoid)
+    const arrived = await this.#arrivals.arrive(fetched, signal, new Link(), avoid)
+    const logs = this.#arrivals.item(arrived)
+    releaseArrived(arrived)
+    return { ...logs, endpoint: arrived.fetched.origins.receipts?.endpoint }
   }
 }
 

@@ -8,7 +8,7 @@ import { type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 const ATTEMPTS = 3
 
 /** Receipts that do not fit the block that they came with. */
-export interface WrongReceipts {
+interface WrongReceipts {
   readonly block: Linked
   readonly fault: IntegrityError
   readonly origin: Tally | undefined
