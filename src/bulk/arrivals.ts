@@ -101,12 +101,12 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * Reads a block, with receipts that are requested by its hash if those that came are not its own.
    * The block is requested again, from another endpoint if there is one, if its bytes are invalid
    * JSON or no block, if it does not follow `link`, or if no receipts or traces fit it. Throws what
-   * is wrong with it after four replies, or two that contradict others in the same way. Without a
-   * link, a wrong block is left to verification. `avoided` names endpoints that were to be used
-   * only if there is no other.
+   * is wrong with it after four replies, or as soon as all endpoints have been asked and two in a
+   * row are wrong in the same way. Without a link, a wrong block is left to verification. `avoided`
+   * names endpoints that were to be used only if there is no other.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
-    const avoid = [...avoided]
+    const avoid = new Set(avoided)
     let fetched = first
     let last: Unusable | undefined
     for (let attempt = 1; ; attempt++) {
@@ -116,11 +116,12 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
         link?.follow(first.number, arrived.block.linked)
         return arrived
       }
-      if (attempt === ATTEMPTS || isRepeated(arrived, last)) throw neverUsable(this.#client, first.number, arrived)
-      last = arrived
       const { origin } = arrived
-      if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
-      fetched = await this.#fetcher.fetch(first.number, signal, true, avoid)
+      if (origin?.endpoint !== undefined) avoid.add(origin.endpoint)
+      const isAgreed = isRepeated(arrived, last) && avoid.size >= (connectionsOf(this.#client)?.length ?? 1)
+      if (attempt === ATTEMPTS || isAgreed) throw neverUsable(this.#client, first.number, arrived)
+      last = arrived
+      fetched = await this.#fetcher.fetch(first.number, signal, true, [...avoid])
     }
   }
 

@@ -75,6 +75,24 @@ it.each<[string, Partial<ChainOptions>]>([
   expect(fetched.origins.block.endpoint).toBe(new URL(good.url).host)
 })
 
+it('a block that two endpoints agree on is requested from a third one', async () => {
+  const chain: ChainOptions = { head: 5, transactions: () => 1 }
+  const forked = { ...chain, answer: ofBlock((block) => ({ ...block, parentHash: wrong })) }
+  const servers = [await serve(chainAnswer(forked)), await serve(chainAnswer(forked)), await serve(chainAnswer(chain))]
+  const [first = '', ...others] = servers.map(({ url }) => url)
+  const fetcher = new Fetcher(clientOf([first, ...others]), { full: false, receipts: true })
+  const link = new Link()
+  link.follow(2n, { number: 2n, hash: blockHash(2), parentHash: blockHash(1), transactions: [] })
+  const [, , third = ''] = servers.map(({ url }) => new URL(url).host)
+  const avoid = [third]
+  const { fetched } = await new Arrivals(clientOf([first, ...others]), fetcher, reader).arrive(
+    await fetcher.fetch(3n, undefined, false, avoid),
+    undefined,
+    link,
+  )
+  expect(fetched.origins.block.endpoint).toBe(third)
+})
+
 it('receipts that are always invalid JSON are reported of the endpoint that sent them', async () => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
   const noReceipts = { error: { code: -32601, message: 'the method eth_getBlockReceipts does not exist' } }
