@@ -1,9 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
-import { HexlineError, RpcError } from '../errors.ts'
+import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
-import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
   type AskOptions,
@@ -18,6 +16,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
+import { isPassing, isTooMuch, mayBeSplit, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
@@ -75,8 +74,6 @@ export type FetchBlock<T> = (number: number, signal: AbortSignal, isRefused: boo
 
 /** Attempts for a range before it is split because of failures that may come from its size. */
 const ATTEMPTS_OF_RANGE = 2
-/** Nested splits because of such failures, until they are taken for an outage. */
-const MOST_SPLITS_ON_FAILURE = 4
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
 
@@ -244,14 +241,17 @@ export class LogFetcher<T> {
     const { attempts, failures = 0, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
     // What fails twice may fail for its size: then a smaller range is what helps.
-    const isBrief = attempts === undefined && blocks > 1 && failures < MOST_SPLITS_ON_FAILURE && !urgent && !isPatient
+    const isBrief = attempts === undefined && blocks > 1 && mayBeSplit(failures) && !urgent && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
     let reply: LogReply<T>
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
-      const split = blocks > 1 ? this.#splitAfter(error, span, failures) : undefined
-      if (split !== undefined) return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
+      const split = splitAfter(error, blocks, failures)
+      if (split !== undefined) {
+        this.#learnFrom(split, span, (error as HexlineError).endpoint)
+        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
+      }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
       if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true })
       throw error
@@ -270,6 +270,12 @@ export class LogFetcher<T> {
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [whole] }
+  }
+
+  #learnFrom({ part, tooLarge }: Split, { from, to }: LogSpan, endpoint: string | undefined): void {
+    if (tooLarge === 'blocks') this.#limits.takes(endpoint, part)
+    if (tooLarge === 'content') this.#size.refused(to - from + 1, part, to)
+    if (tooLarge === 'time') this.#size.refused(to - from + 1, part)
   }
 
   /**
@@ -358,25 +364,6 @@ export class LogFetcher<T> {
       throw Object.assign(refusal, { message })
     }
   }
-
-  /**
-   * The size of the parts to ask for after a failure; undefined if a smaller range does not help.
-   */
-  #splitAfter(error: unknown, { from, to }: LogSpan, failures: number): { readonly part: number; readonly failures: number } | undefined {
-    const blocks = to - from + 1
-    if (!(error instanceof HexlineError)) return undefined
-    if (isTooMuch(error)) {
-      const part = partAfter(error, blocks)
-      const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
-      if (isOfBlocks) this.#limits.takes(error.endpoint, part)
-      else this.#size.refused(blocks, part, to)
-      return { part, failures }
-    }
-    if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || failures >= MOST_SPLITS_ON_FAILURE) return undefined
-    const part = Math.ceil(blocks / 2)
-    if (error.kind === 'timeout') this.#size.refused(blocks, part)
-    return { part, failures: failures + 1 }
-  }
 }
 
 /** The replies to a question, of blocks that follow each other. */
@@ -399,33 +386,4 @@ function sumOf<K extends string>(all: readonly { readonly [Name in K]: number }[
   let sum = 0
   for (const each of all) sum += each[name]
   return sum
-}
-
-/** The node, or hexline, refused the size of the range or of its reply. */
-function isTooMuch(error: unknown): boolean {
-  return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
-}
-
-/**
- * The same range may do better later, such as at a node that lags behind. What is throttled has
- * been repeated until its deadline.
- */
-function isPassing(error: unknown): boolean {
-  return error instanceof HexlineError && mayRepeat(error) === true && error.attempts > 0 && !isThrottled(error)
-}
-
-/** Failures that may come from the size of the range. */
-const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded']
-
-/**
- * The size that the refusal names, if it is smaller than the refused one. A limit of exactly the
- * refused size does not count the last block; any other that fails again is halved. Where there
- * were too many results, half would mostly hold more than is good: it takes a quarter.
- */
-function partAfter(error: unknown, blocks: number): number {
-  const said = error instanceof RpcError ? error.said : ''
-  const named = rangeLimit(said)
-  if (named !== undefined && named < blocks) return named
-  if (named === blocks) return blocks - 1
-  return Math.ceil(blocks / (named === undefined && isOfResults(said) ? 4 : 2))
 }
