@@ -1,4 +1,4 @@
-import type { FollowProgress } from '../follow/follow-stream.ts'
+import type { FollowProgress } from '../follow/job.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'

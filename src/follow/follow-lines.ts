@@ -6,7 +6,8 @@ import { type Copied, createCopier } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import type { FollowReader } from './block-source.ts'
 import type { FollowCursor } from './cursor.ts'
-import { type FollowJob, followStream } from './follow-stream.ts'
+import { followStream } from './follow-stream.ts'
+import type { FollowJob } from './job.ts'
 
 /** One line of JSON for each item of a stream. */
 export interface FollowLine {

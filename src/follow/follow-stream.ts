@@ -1,46 +1,21 @@
-import { chainIdOf } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
-import type { Hash } from '../eth/codec/hex.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
-import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock, type SourceOptions } from './block-source.ts'
+import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
-import { type ChainIdentity, checkSameChain, cursorAt, type FollowCursor } from './cursor.ts'
-import { type BlockRef, HeldChain, type Position } from './held-chain.ts'
-import { type Confirmations, look, targetFrom } from './look.ts'
+import { type ChainIdentity, cursorAt, type FollowCursor } from './cursor.ts'
+import { type BlockRef, HeldChain } from './held-chain.ts'
+import type { FollowJob } from './job.ts'
+import { look, targetFrom } from './look.ts'
 import { NearTimeout } from './near-timeout.ts'
 import { NEAR, nextStep, type Step, type Target } from './next-step.ts'
 import { Pace } from './pace.ts'
+import { identityOf, startOf } from './start.ts'
 import { HEAD_WAS_FALSE, watchHead } from './watch-head.ts'
-
-/** What to follow. Already checked. */
-export interface FollowJob extends SourceOptions {
-  /** A block number, the newest block that may be delivered, or a cursor. */
-  readonly from: number | 'latest' | FollowCursor
-  readonly confirmations: Confirmations
-  readonly onProgress: ((progress: FollowProgress) => void) | undefined
-}
-
-/** Progress of `follow`. */
-export interface FollowProgress {
-  /** The last block that was delivered; undefined before the first one. */
-  readonly number: bigint | undefined
-  /** The newest block that may be delivered, as far as is known. */
-  readonly head: bigint | undefined
-  /** Blocks delivered so far, those included that were rolled back later. */
-  readonly blocks: number
-  /** Rollbacks so far. */
-  readonly rollbacks: number
-  /** Why there was no progress: the node is down, for example. It is asked again. */
-  readonly failure?: HexlineError
-}
-
-/** Before anything was delivered. */
-const NOTHING: FollowProgress = { number: undefined, head: undefined, blocks: 0, rollbacks: 0 }
 
 /** What a stream brings. */
 export type StreamItem<I, L> =
@@ -75,52 +50,6 @@ export function followStream<I, L, T>(
     throw error
   }
   return items
-}
-
-/** What distinguishes the node's chain from another. */
-async function identityOf(client: Client): Promise<ChainIdentity> {
-  const [chainId, genesis] = await Promise.all([chainIdOf(client), genesisOf(client)])
-  return { chainId: chainId ?? null, genesis }
-}
-
-/** Null where the node does not have it, or no longer. */
-async function genesisOf(client: Client): Promise<Hash | null> {
-  try {
-    return (await client.call('eth_getBlockByNumber', 0, false))?.hash ?? null
-  } catch (error) {
-    if (!isFailure(error) || error.kind === 'closed' || mayRepeat(error) === true) throw error
-    return null
-  }
-}
-
-async function startOf(client: Client, job: FollowJob, identity: ChainIdentity, bell: Bell): Promise<Position> {
-  const { from } = job
-  if (typeof from === 'object') {
-    checkSameChain(from, identity, 'from')
-    return from
-  }
-  const first = typeof from === 'number' ? from : await newest(client, job, bell)
-  return { from: first, number: first - 1, hashes: [] }
-}
-
-/** The newest block that may be delivered, as soon as there is one. */
-async function newest(client: Client, { confirmations, onProgress }: FollowJob, bell: Bell): Promise<number> {
-  const now = () => clockOf(client).now()
-  const pace = new Pace(now())
-  for (let isFirst = true; ; isFirst = false) {
-    bell.take()
-    try {
-      const target = await look(client, confirmations)
-      if (target !== undefined) return target.number
-      pace.missed()
-      if (isFirst) onProgress?.(NOTHING)
-    } catch (error) {
-      if (isFirst || !isFailure(error) || mayRepeat(error) !== true) throw error
-      pace.failed()
-      onProgress?.({ ...NOTHING, failure: error })
-    }
-    await bell.wait(pace.waitMs(now(), bell.isLive, Math.random()))
-  }
 }
 
 /**

@@ -12,7 +12,8 @@ import type { Block, Log, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { FollowReader, ReadBlock } from './block-source.ts'
 import { checkCursor, type FollowCursor, isCursor } from './cursor.ts'
-import { type FollowJob, type FollowProgress, followStream, type StreamItem } from './follow-stream.ts'
+import { followStream, type StreamItem } from './follow-stream.ts'
+import type { FollowJob, FollowProgress } from './job.ts'
 import type { Confirmations } from './look.ts'
 
 /** Which logs to deliver with each block. */
