@@ -184,20 +184,22 @@ describe('a secret that a server echoes is in no error', () => {
     expect(faults.slice(0, 5)).toEqual([])
   })
 
-  /** A chain with an echo in one reply. */
+  /** A chain with an echo in one reply, and in each to the same call. */
   async function chainWithEchoes(seed: number, more: Partial<ChainOptions> = {}): Promise<{ url: string; next(): void }> {
     const random = randomFrom(seed)
     const echo = echoesFrom(random)
     let left = 0
+    let echoed: { readonly call: string; readonly result: unknown } | undefined
     const chain = await startChain({
       head: 6,
       transactions: () => 2,
       answer: (call, right) => {
         const other = more.answer?.(call, right)
         if (other !== undefined) return other
-        if (call.method === 'eth_blockNumber' || call.method === 'eth_chainId' || left-- !== 0)
-          return call.method === 'eth_chainId' ? { result: '0x1' } : undefined
-        return { result: withEcho(right, echo(), random) }
+        if (call.method === 'eth_blockNumber' || call.method === 'eth_chainId') return call.method === 'eth_chainId' ? { result: '0x1' } : undefined
+        const name = `${call.method} ${call.params[0]}`
+        if (left-- === 0) echoed = { call: name, result: withEcho(right, echo(), random) }
+        return echoed?.call === name ? { result: echoed.result } : undefined
       },
     })
     onTestFinished(() => chain.close())
@@ -205,6 +207,7 @@ describe('a secret that a server echoes is in no error', () => {
       url: chain.url,
       next: () => {
         left = Math.floor(random() * 6)
+        echoed = undefined
       },
     }
   }
