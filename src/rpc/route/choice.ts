@@ -91,12 +91,12 @@ export class Choice {
 
   #costForThis(endpoint: Endpoint, call: Call, trait: Trait | undefined, needed: number | undefined, now: number): number {
     const { heads } = this.#group
-    const { head, name } = endpoint
+    const { blocks, name } = endpoint
     let cost = 0
     const mayNeedHead = needed === HEAD || (trait?.mayBeNew === true && call.priority === 'interactive')
-    if (mayNeedHead) cost += heads.isBehind(head) ? against.behind : 0
-    else if (needed !== undefined && heads.isBelow(head, needed)) cost += against.lacking
-    if (trait?.reads !== undefined && endpoint.lacksHistory(trait, call.params, now)) cost += against.lacking
+    if (mayNeedHead) cost += heads.isBehind(blocks.head) ? against.behind : 0
+    else if (needed !== undefined && heads.isBelow(blocks.head, needed)) cost += against.lacking
+    if (trait?.reads !== undefined && blocks.lack(trait, call.params, now)) cost += against.lacking
     if (call.pin?.endpoint !== undefined && call.pin.endpoint !== name) cost += against.unpinned
     if (call.tried.length > 0) cost += against.tried * (call.tried.indexOf(name) + 1)
     if (endpoint.lacks(call.method, now)) cost += against.lacking

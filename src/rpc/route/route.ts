@@ -231,8 +231,8 @@ class Router {
   #askHeads(now: number): void {
     if (this.#endpoints.length === 1) return
     for (const endpoint of this.#endpoints) {
-      const { health, head, queue } = endpoint
-      const dueAt = health.isOut ? health.dueAt : head.askAt
+      const { health, blocks, queue } = endpoint
+      const dueAt = health.isOut ? health.dueAt : blocks.head.askAt
       if (now < dueAt || endpoint.isAskedForHead || endpoint.wrong !== undefined || queue.pausedUntil > now) continue
       void endpoint.askHead()
     }
@@ -289,7 +289,8 @@ function onlyHere(call: Call): Call {
  * seen.
  */
 async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
-  const { name, head } = endpoint
+  const { name } = endpoint
+  const { head } = endpoint.blocks
   if (pin.endpoint !== undefined && pin.endpoint !== name && head.number < pin.newest) {
     await endpoint.askHead(call.signal, call.deadline)
     call.signal?.throwIfAborted()

@@ -44,8 +44,8 @@ const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGro
   [
     'is behind',
     (endpoint, other, { heads }) => {
-      heads.told(other.head, 100, now())
-      heads.told(endpoint.head, 90, now())
+      heads.told(other.blocks.head, 100, now())
+      heads.told(endpoint.blocks.head, 90, now())
     },
   ],
   ['is not the one that the call is pinned to', (_, other) => ({ pin: Object.assign(new Pin(), { endpoint: other.name }) })],
@@ -135,8 +135,8 @@ describe('among working endpoints', () => {
   test('one without the block of the call is passed over', () => {
     const { group, endpoints, choice } = endpointsOf('a', 'b')
     const [a, b] = endpoints as [Endpoint, Endpoint]
-    group.heads.told(b.head, 100, now())
-    group.heads.told(a.head, 90, now())
+    group.heads.told(b.blocks.head, 100, now())
+    group.heads.told(a.blocks.head, 90, now())
     const needs = (number: number): Trait => ({ needs: () => number })
     expect(choice.best(callOf(), needs(95), [], now())).toBe(b)
     expect(endpointsOf('a', 'b').choice.best(callOf(), needs(95), [], now())?.name).toBe('a')
@@ -165,7 +165,7 @@ test('an endpoint that lacks the method, or the block, is not free for the call'
   const [a, b] = endpoints as [Endpoint, Endpoint]
   const old: Trait = { needs: () => 5, reads: 'blocks' }
   expect(choice.hasFree(callOf(), old, [], a, now())).toBe(true)
-  b.history.toldOldest('blocks', 6, now())
+  b.blocks.history.toldOldest('blocks', 6, now())
   expect(choice.hasFree(callOf(), old, [], a, now())).toBe(false)
   expect(choice.hasFree(callOf(), undefined, [], a, now())).toBe(true)
   await b.ask(callOf(), undefined).catch(() => {})

@@ -105,16 +105,16 @@ describe('an endpoint learns from replies', () => {
     const pin = new Pin()
     const reply = await endpoint.ask(callOf('head', { pin }), newest)
     expect([reply.take(), reply.bytes]).toEqual([100, 10])
-    expect([endpoint.head.number, pin.newest]).toEqual([100, 100])
+    expect([endpoint.blocks.head.number, pin.newest]).toEqual([100, 100])
     await endpoint.ask(callOf('block', { pin, params: [105] }), numbered)
-    expect([endpoint.head.number, pin.newest]).toEqual([105, 105])
+    expect([endpoint.blocks.head.number, pin.newest]).toEqual([105, 105])
   })
 
   test('that a result in bytes proves the requested block, and null does not', async () => {
     const { endpoint } = endpointOf({ block: Buffer.from('{"number":1}'), none: Buffer.from('null') }, { isRight: true })
     await endpoint.ask(callOf('block', { params: [70] }), numbered)
     await endpoint.ask(callOf('none', { params: [80] }), numbered)
-    expect(endpoint.head.number).toBe(70)
+    expect(endpoint.blocks.head.number).toBe(70)
   })
 
   test.each(['unsupported', 'auth'] as const)('that it lacks a method (%s), for ten minutes', async (kind) => {
@@ -146,10 +146,10 @@ describe('the request for the newest block', () => {
     const asked = endpoint.askHead()
     expect(endpoint.isAskedForHead).toBe(true)
     await new Promise((resolve) => setImmediate(resolve))
-    expect([methods(), group.chain.id, endpoint.head.number]).toEqual([['chain', 'head'], undefined, -1])
+    expect([methods(), group.chain.id, endpoint.blocks.head.number]).toEqual([['chain', 'head'], undefined, -1])
     group.chain.faultOf(5, 'another')
     await asked
-    expect([endpoint.isAskedForHead, endpoint.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
+    expect([endpoint.isAskedForHead, endpoint.blocks.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
   })
 
   test('does not wait for a pause, and waits at most three seconds for its reply', async () => {
