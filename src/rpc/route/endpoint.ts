@@ -93,7 +93,7 @@ export class Endpoint {
     if (last !== undefined && this.#group.heads.mayLack(this.blocks.head, last)) await this.#requireBlock(last, call)
     const started = this.#clock.now()
     this.health.calls++
-    this.blocks.sends(call, trait, started)
+    this.blocks.askIfOld(call, trait, started)
     try {
       const reply = this.ownChain.isRight ? await this.queue.send(call) : await this.ownChain.send(call)
       this.#measure(call, started)

@@ -73,8 +73,8 @@ export class KnownBlocks {
     return block !== undefined && this.history.lacks(trait.reads, block, now, this.#protocol.partOf[trait.reads])
   }
 
-  /** A call goes to one of several endpoints: this one is asked whether it has old blocks. */
-  sends(call: Call, trait: Trait | undefined, now: number): void {
+  /** Asks one of several endpoints how far back its data reach, if the call needs an old block. */
+  askIfOld(call: Call, trait: Trait | undefined, now: number): void {
     if (!this.#hasBeenAskedHistory && !this.#isOnly && this.#isOld(call, trait)) void this.#askHistory(now)
   }
 
