@@ -1,4 +1,5 @@
-import { type HexlineError, MalformedReplyError } from '../errors.ts'
+import { type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
+import { ethereum } from '../eth/protocol.ts'
 import { ownRead, type Post } from '../rpc/call.ts'
 import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { type Backoff, jittered, type RetryAt } from '../rpc/retry-delay.ts'
@@ -54,11 +55,17 @@ export interface Subscriber {
  * lost.
  */
 const STABLE_MS = 10_000
+/**
+ * An endpoint that has not answered for this long, in ms, is given up if another one answers; twice
+ * as long after each failure.
+ */
+const SILENT_MS = 1_000
 
 /**
  * Keeps one subscription, at one endpoint at a time, until it is stopped. When its socket is lost,
  * another endpoint takes over at once, if there is one; else the same one is asked again, with
- * full-jitter back-off and without end. Before there was a subscription, it fails as a call does.
+ * full-jitter back-off and without end. One that says nothing is not waited for while another one
+ * answers. Before there was a subscription, it fails as a call does.
  * Gives the function that stops it.
  */
 export function keepSubscribed(options: KeepSubscribedOptions, subscriber: Subscriber): () => void {
@@ -111,9 +118,7 @@ class Keeper {
       let error: unknown
       let isLost = false
       try {
-        await source.check()
-        if (this.#isStopped) return
-        error = await this.#subscribe(source)
+        error = await this.#subscribe(source, SILENT_MS * 2 ** failures)
         isLost = true
       } catch (refusal) {
         error = refusal
@@ -142,11 +147,16 @@ class Keeper {
     return left.find(({ health }) => !health.isOut) ?? (left[0] as SubscriptionSource)
   }
 
-  /** Resolves to the reason when the subscription is lost. Rejects when there is none. */
-  #subscribe(source: SubscriptionSource): Promise<HexlineError> {
+  /**
+   * Resolves to the reason when the subscription is lost. Rejects when there is none, and when the
+   * endpoint says nothing for this long, and another one does.
+   */
+  #subscribe(source: SubscriptionSource, silentMs: number): Promise<HexlineError> {
     return new Promise((resolve, reject) => {
+      let isGivenUp = false
       const listener = {
         started: () => {
+          if (isGivenUp) return
           const isFirst = this.#startedAt === undefined
           this.#startedAt = this.#now()
           this.#hasBrought = false
@@ -155,26 +165,61 @@ class Keeper {
           else this.#subscriber.gap()
         },
         notified: (result: unknown, bytes: number) => {
+          if (isGivenUp) return
           this.#hasBrought = true
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
         },
         skim: (message: string) => {
+          if (isGivenUp) return true
           const isEnough = !this.#isStopped && this.#subscriber.skim?.(message) === true
           if (isEnough) this.#hasBrought = true
           return isEnough
         },
         lost: (error: HexlineError) => {
+          if (isGivenUp) return
           if (!this.#isStopped) this.#subscriber.lost?.()
           resolve(error)
         },
       }
-      source.webSocket
-        .listen(() => this.#ask(source), listener)
-        .then((subscription) => {
-          this.#live = { subscription, source }
-          if (this.#isStopped) this.#unsubscribe()
-        }, reject)
+      const endSilence = this.#onSilence(source, silentMs, () => {
+        isGivenUp = true
+        reject(new TimeoutError(`${source.name}: no reply to eth_subscribe yet, while another endpoint answers`, { endpoint: source.name }))
+      })
+      const subscribe = async () => {
+        await source.check()
+        if (isGivenUp || this.#isStopped) return
+        const subscription = await source.webSocket.listen(() => this.#ask(source), listener)
+        if (isGivenUp) return unsubscribe(subscription, source)
+        this.#live = { subscription, source }
+        if (this.#isStopped) this.#unsubscribe()
+      }
+      subscribe().catch(reject).finally(endSilence)
     })
+  }
+
+  /**
+   * Calls `giveUp` when this time is over, and another endpoint answers a question after it. Gives
+   * the function that ends it.
+   */
+  #onSilence(source: SubscriptionSource, ms: number, giveUp: () => void): () => void {
+    const { sources, waiting } = this.#options
+    const others = sources.filter((each) => each !== source)
+    if (others.length === 0) return () => {}
+    let isEnded = false
+    const call = { signal: this.#stopping.signal, deadline: Number.POSITIVE_INFINITY, method: 'eth_subscribe' }
+    const nap = waiting.nap(call, this.#now() + ms)
+    const watch = async () => {
+      await nap.over
+      if (isEnded) return
+      await Promise.any(others.map(answer))
+      if (!isEnded && !this.#isStopped) giveUp()
+    }
+    // It was stopped, or no other endpoint answers.
+    watch().catch(() => {})
+    return () => {
+      isEnded = true
+      nap.wake()
+    }
   }
 
   /** Asks for a subscription; gives its id. */
@@ -193,12 +238,7 @@ class Keeper {
     if (this.#live === undefined) return
     const { subscription, source } = this.#live
     this.#live = undefined
-    const { id } = subscription
-    if (id === undefined) return
-    const method = 'eth_unsubscribe'
-    // Sent first: the socket is not to be closed as unused before.
-    void source.post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
-    subscription.stop()
+    unsubscribe(subscription, source)
   }
 
   #hasLasted(): boolean {
@@ -224,6 +264,22 @@ class Keeper {
   #now(): number {
     return this.#options.waiting.clock.now()
   }
+}
+
+function unsubscribe(subscription: LiveSubscription, { post }: SubscriptionSource): void {
+  const { id } = subscription
+  if (id === undefined) return
+  const method = 'eth_unsubscribe'
+  // Sent first: the socket is not to be closed as unused before.
+  void post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
+  subscription.stop()
+}
+
+/** Resolves when the endpoint, which may be used, answers a question asked now. */
+async function answer({ check, post }: SubscriptionSource): Promise<void> {
+  await check()
+  const [outcome] = await post([ownRead({ ...ethereum.askChain, deadline: Number.POSITIVE_INFINITY })], NEVER)
+  if (outcome === undefined || outcome instanceof Error) throw outcome
 }
 
 const NEVER = new AbortController().signal

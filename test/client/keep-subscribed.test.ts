@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { Subscription } from '../../src/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { holdTime } from '../support/held-time.ts'
 import { node as nodeOverHttp } from '../support/node.ts'
 import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
-import { type Reaction, refusal, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
+import { never, type Reaction, refusal, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
 
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 
@@ -15,6 +17,10 @@ function node(first = 1): Reaction {
     peer.send({ jsonrpc: '2.0', id: entry.id, result: `0x${n}` })
     peer.notify(`0x${n}`, hash(n++))
   }
+}
+
+const muteToSubscribers: Reaction = (message) => {
+  if (message.entries[0]?.method !== 'eth_subscribe') node()(message)
 }
 
 async function next<T>(items: Subscription<T>): Promise<T | 'gap' | 'end'> {
@@ -107,6 +113,50 @@ describe('two endpoints', () => {
     const a = await serveWebSocket(({ entries: [entry], peer }) => peer.send(failed(entry as Entry, -32601, 'the method eth_subscribe does not exist')))
     const b = await serveWebSocket(node(100))
     expect(await next(clientOf([a.url, b.url]).subscribe('newPendingTransactions'))).toBe(hash(100))
+  })
+
+  test.each([
+    ['answers no handshake', never, () => {}],
+    ['answers nothing', never, undefined],
+    ['answers all but eth_subscribe', muteToSubscribers, undefined],
+  ] as const)('one that %s leaves it to the other one, long before its timeout', async (_, reaction, handshake) => {
+    const [a, b] = [await serveWebSocket(reaction), await serveWebSocket(node(100))]
+    a.refuse(handshake)
+    const items = clientOf([a.url, b.url], { timeoutMs: 600_000 }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(100))
+    // So it does where the other one has lost its socket.
+    b.peers[0]?.socket.destroy()
+    expect([await next(items), await next(items)]).toEqual(['gap', hash(101)])
+  })
+
+  test('one that answers late has a subscription that nobody wants: it is ended, and brings nothing', async () => {
+    let answer = () => {}
+    const a = await serveWebSocket((message) => {
+      if (message.entries[0]?.method !== 'eth_subscribe') node(1)(message)
+      else answer = () => void node(1)(message)
+    })
+    const b = await serveWebSocket(node(100))
+    const items = clientOf([a.url, b.url]).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(100))
+    answer()
+    await eventually(() =>
+      expect(a.messages.flatMap(({ entries }) => entries)).toContainEqual(expect.objectContaining({ method: 'eth_unsubscribe', params: ['0x1'] })),
+    )
+    b.peers[0]?.notify('0x100', hash(7))
+    expect(await next(items)).toBe(hash(7))
+  })
+
+  test('one that takes long is waited for while the other one takes no subscriptions', async () => {
+    const a = await serveWebSocket(async (message) => {
+      if (message.entries[0]?.method === 'eth_subscribe') await sleep(1_500)
+      node(1)(message)
+    })
+    const b = await serveWebSocket(({ entries: [entry], peer }) => {
+      if (entry?.method === 'eth_subscribe') peer.send(failed(entry as Entry, -32601, 'the method eth_subscribe does not exist'))
+      else peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
+    })
+    const items = clientOf([a.url, b.url], { retry: { baseDelayMs: 1 } }).subscribe('newPendingTransactions')
+    expect(await next(items)).toBe(hash(1))
   })
 
   test('an endpoint that is out is asked last', async () => {
