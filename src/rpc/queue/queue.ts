@@ -80,6 +80,11 @@ export interface Queue {
    * stay put wait on, except for those in line that may go elsewhere.
    */
   giveUp(goesElsewhere: (call: Call) => boolean): void
+  /**
+   * The same, of the reads that have been sent, for what was left then. Questions of hexline's own
+   * wait on.
+   */
+  giveUpSent(goesElsewhere: (call: Call) => boolean): void
 }
 
 /** Why a call no longer waits here: another endpoint has time for it. Only the router sees this. */
@@ -351,6 +356,13 @@ class EndpointQueue implements Queue {
     const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
     for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
     for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+  }
+
+  giveUpSent(goesElsewhere: (call: Call) => boolean): void {
+    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
+    for (const { callers } of sent) {
+      for (const caller of callers) if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+    }
   }
 
   #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {

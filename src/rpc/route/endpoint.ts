@@ -72,6 +72,7 @@ export class Endpoint {
   #turnedAwayUntil = 0
   /** Methods that it does not have for this key, and when it said so. */
   readonly #missing = new Map<string, number>()
+  #givenUpAt = Number.NEGATIVE_INFINITY
 
   constructor({ queue, progress, health, since }: EndpointOptions, group: EndpointGroup, isOnly: boolean, clock: Clock) {
     this.name = queue.name
@@ -204,8 +205,28 @@ export class Endpoint {
    */
   giveUp(now: number, why: string, goesElsewhere: (call: Call) => boolean): void {
     this.said = `${this.name}: ${why}`
+    this.#givenUpAt = now
     this.health.giveUp(now)
     this.queue.giveUp(goesElsewhere)
+  }
+
+  /** It has been given up, and has not answered since. */
+  get isGivenUp(): boolean {
+    return this.health.isOut && this.#givenUpAt > this.health.answeredAt
+  }
+
+  /**
+   * Reads stayed when it was given up, because no other endpoint could answer them: they go where
+   * one can by now. For those that stay, the others are asked for their heads.
+   */
+  giveUpLeft(goesElsewhere: (call: Call) => boolean): void {
+    let someStay = false
+    this.queue.giveUpSent((call) => {
+      const goes = goesElsewhere(call)
+      someStay ||= !goes
+      return goes
+    })
+    if (someStay) this.#group.heads.awaited()
   }
 
   #measure({ method }: Call, started: number): void {

@@ -118,6 +118,15 @@ export class Heads {
     head.askAt = now + (this.isBehind(head) ? SOON_MS : EVERY_MS)
   }
 
+  /**
+   * A call waits for an endpoint that says nothing, for lack of another one: those below the newest
+   * block are asked as those that are behind.
+   */
+  awaited(): void {
+    const { newest } = this
+    for (const each of this.#heads) if (this.isBelow(each, newest)) each.askAt = Math.min(each.askAt, each.toldAt + SOON_MS)
+  }
+
   /** The endpoint has block `number`. */
   answeredFor(head: Head, number: number): void {
     head.seen = Math.max(head.seen, number)

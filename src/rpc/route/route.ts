@@ -262,9 +262,11 @@ class Router {
     // Others answer: what waits for an endpoint that says nothing need not wait for its timeout.
     const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
     for (const each of this.#endpoints) {
-      if (each.health.isOut || !each.health.isSilent(now) || !this.#endpoints.some(answers)) continue
-      const goesElsewhere = (call: Call) => this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now()) !== each
-      if (each.health.hasAnswered) void each.challenge(goesElsewhere)
+      const { health, isGivenUp } = each
+      if ((health.isOut && !isGivenUp) || !health.isSilent(now) || !this.#endpoints.some(answers)) continue
+      const goesElsewhere = (call: Call) => this.#goesElsewhere(call, each, isGivenUp)
+      if (isGivenUp) each.giveUpLeft(goesElsewhere)
+      else if (health.hasAnswered) void each.challenge(goesElsewhere)
       else each.giveUp(now, 'no reply to its first calls', goesElsewhere)
     }
     if (!this.#endpoints.some((each) => canTake(each) && each.queue.size === 0)) return
@@ -272,6 +274,17 @@ class Router {
       const late = queue.late(LATE_MS)
       if (late > 0) queue.handOver(late)
     }
+  }
+
+  /**
+   * Another endpoint than this one would get the call, and could answer it. Where this one `isOut`
+   * already, one that has failed the call is no better: the call may have come back from there.
+   */
+  #goesElsewhere(call: Call, { name }: Endpoint, isOut: boolean): boolean {
+    const best = this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now())
+    if (best === undefined || best.name === name) return best === undefined
+    if (call.pin !== undefined) return !isBehindPin(call.pin, best)
+    return !isOut || !call.tried.includes(best.name)
   }
 
   #now(): number {
@@ -291,10 +304,10 @@ function onlyHere(call: Call): Call {
 async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
   const { name } = endpoint
   const { head } = endpoint.blocks
-  if (pin.endpoint !== undefined && pin.endpoint !== name && head.number < pin.newest) {
+  if (isBehindPin(pin, endpoint)) {
     await endpoint.askHead(call.signal, call.deadline)
     call.signal?.throwIfAborted()
-    if (head.number < pin.newest) {
+    if (isBehindPin(pin, endpoint)) {
       const has = head.number < 0 ? 'has not told its newest block' : `is at block ${head.number}`
       const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot continue here yet`
       endpoint.said = message
@@ -302,6 +315,11 @@ async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
     }
   }
   pin.endpoint = name
+}
+
+/** The calls are pinned to another endpoint, and this one is not known to have what they saw. */
+function isBehindPin(pin: Pin, { name, blocks }: Endpoint): boolean {
+  return pin.endpoint !== undefined && pin.endpoint !== name && blocks.head.number < pin.newest
 }
 
 /**

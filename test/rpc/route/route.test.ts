@@ -333,6 +333,24 @@ describe('an endpoint that has answered, and then goes silent', () => {
     ])
   })
 
+  test.each(['that only it has', 'that a pinned client has seen there'])(
+    'keeps a call for a block %s until another one has that block, and no longer',
+    async (which) => {
+      let head = 99
+      const [a, b] = [await serve(node(), silent), await serve(node({ head: () => head }))]
+      const client = clientOf([a.url, b.url], patient)
+      const pinned = client.pinned()
+      expect(await pinned.call('eth_blockNumber')).toBe(100n)
+      const started = clock.now()
+      const block = which === 'that only it has' ? client.request({ method: 'eth_getBlockByNumber', params: ['0x64', false] }) : read(pinned, 1)
+      await sleep(30_000)
+      expect(b.requests.length).toBeLessThan(40)
+      head = 100
+      expect(await block).toEqual(which === 'that only it has' ? { number: '0x64' } : answerTo([1]))
+      expect(clock.now() - started).toBeLessThan(32_000)
+    },
+  )
+
   test('keeps the calls for a filter that it made: they fail as they would without the others', async () => {
     let isSilent = false
     const makesFilters = node({ answer: ({ id, method }) => (method === 'eth_newFilter' ? { jsonrpc: '2.0', id, result: '0x7' } : undefined) })
