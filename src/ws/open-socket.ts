@@ -63,9 +63,10 @@ export class OpenSocket implements FrameHandler, Alarm {
   readonly #options: OpenSocketOptions
   readonly #reader: FrameReader
   #users = 0
-  /** Something has come since the heartbeat last looked. */
-  #isHeard = true
-  #isPinged = false
+  /** When something came last, or the first user did. */
+  #heardAt = 0
+  /** When a ping was sent after that; undefined where none was. */
+  #pingedAt: number | undefined
   /** Looks whether the message that has begun goes on. */
   readonly #stall: Alarm = { at: 0, place: -1, ring: () => void setImmediate(() => this.#checkStall()) }
   /**
@@ -111,11 +112,12 @@ export class OpenSocket implements FrameHandler, Alarm {
     if (this.#users++ > 0 || !this.isOpen) return
     const { clock } = this.#options.alarms
     this.#ref(true)
-    this.#isHeard = true
-    this.#isPinged = false
+    const now = clock.now()
+    this.#heardAt = now
+    this.#pingedAt = undefined
     // A connection that was idle for long may be gone without a word: it is asked at once.
-    if (clock.now() - this.#idleSince >= SILENT_MS) this.#ping()
-    this.#lookIn(SILENT_MS)
+    if (now - this.#idleSince >= SILENT_MS) this.#ping(now)
+    this.#lookAt(now + SILENT_MS)
     if (this.#begun !== undefined) this.#checkStallIn(BodyProgress.leastMs)
   }
 
@@ -169,7 +171,8 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   #receive(chunk: Buffer): void {
-    this.#isHeard = true
+    this.#heardAt = this.#options.alarms.clock.now()
+    this.#pingedAt = undefined
     if (!this.isOpen) return
     const wasInMessage = this.#begun !== undefined
     try {
@@ -253,26 +256,24 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   #look(): void {
     if (this.#users === 0 || !this.isOpen || this.place >= 0) return
-    if (!this.#isHeard && this.#isPinged) {
-      this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
-      return
-    }
-    if (this.#isHeard) this.#isPinged = false
-    else this.#ping()
-    this.#isHeard = false
-    this.#lookIn(SILENT_MS)
+    const now = this.#options.alarms.clock.now()
+    const dueAt = (this.#pingedAt ?? this.#heardAt) + SILENT_MS
+    if (now < dueAt) this.#lookAt(dueAt)
+    else if (this.#pingedAt === undefined) {
+      this.#ping(now)
+      this.#lookAt(now + SILENT_MS)
+    } else this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
   }
 
-  #ping(): void {
-    this.#isPinged = true
-    this.#isHeard = false
+  #ping(now: number): void {
+    this.#pingedAt = now
     this.#socket.write(encodeFrame(PING, EMPTY, true))
   }
 
-  #lookIn(ms: number): void {
+  #lookAt(at: number): void {
     const { alarms } = this.#options
     alarms.unset(this)
-    this.at = alarms.clock.now() + ms
+    this.at = at
     alarms.set(this)
   }
 
