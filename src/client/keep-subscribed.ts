@@ -17,6 +17,10 @@ export interface SubscriptionSource {
   readonly health: Health
   /** Rejects where the endpoint must not be used: one of several may be on another chain. */
   readonly check: () => Promise<void>
+  /** When its subscriptions last brought something, or it last answered whether it does. */
+  heardAt?: number
+  /** It is being asked. */
+  isAsked?: boolean
 }
 
 export interface KeepSubscribedOptions {
@@ -62,6 +66,12 @@ const STABLE_MS = 10_000
 const SILENT_MS = 1_000
 
 /**
+ * An endpoint whose subscriptions bring nothing for this long, in ms, is asked a question: a
+ * gateway answers pings itself, also where no node is left behind it.
+ */
+const QUIET_MS = 30_000
+
+/**
  * Keeps one subscription, at one endpoint at a time, until it is stopped. When its socket is lost,
  * another endpoint takes over at once, if there is one; else the same one is asked again, with
  * full-jitter back-off and without end. One that says nothing is not waited for while another one
@@ -92,7 +102,7 @@ class Keeper {
     this.#retryAt = jittered(options.backoff)
     const at = Number.POSITIVE_INFINITY
     const call = { signal: options.signal, deadline: at, method: 'eth_subscribe' }
-    this.#wait = { call, at, place: -1, index: -1, ring: () => {}, cancel: (reason) => this.#end(reason) }
+    this.#wait = { call, at, place: -1, index: -1, ring: () => this.#ring(), cancel: (reason) => this.#end(reason) }
   }
 
   start(): void {
@@ -160,20 +170,25 @@ class Keeper {
           const isFirst = this.#startedAt === undefined
           this.#startedAt = this.#now()
           this.#hasBrought = false
+          source.heardAt = this.#startedAt
           if (this.#isStopped) return
+          this.#options.waiting.setAlarm(this.#wait, this.#startedAt + QUIET_MS)
           if (isFirst) this.#subscriber.started()
           else this.#subscriber.gap()
         },
         notified: (result: unknown, bytes: number) => {
           if (isGivenUp) return
           this.#hasBrought = true
+          source.heardAt = this.#now()
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
         },
         skim: (message: string) => {
           if (isGivenUp) return true
           const isEnough = !this.#isStopped && this.#subscriber.skim?.(message) === true
-          if (isEnough) this.#hasBrought = true
-          return isEnough
+          if (!isEnough) return false
+          this.#hasBrought = true
+          source.heardAt = this.#now()
+          return true
         },
         lost: (error: HexlineError) => {
           if (isGivenUp) return
@@ -220,6 +235,29 @@ class Keeper {
       isEnded = true
       nap.wake()
     }
+  }
+
+  /**
+   * Asks the endpoint a question where it has been quiet. One that says nothing within its timeout
+   * loses its socket by that, and so the subscription.
+   */
+  #ring(): void {
+    const source = this.#live?.source
+    const now = this.#now()
+    let at = now + QUIET_MS
+    if (source !== undefined) {
+      const quietAt = (source.heardAt ?? 0) + QUIET_MS
+      if (now < quietAt) at = quietAt
+      else if (!source.isAsked) {
+        // Never twice at a time: another request in flight would keep the socket.
+        source.isAsked = true
+        void source.post([ownRead({ ...ethereum.askChain, deadline: Number.POSITIVE_INFINITY })], NEVER).then(() => {
+          source.isAsked = false
+          source.heardAt = this.#now()
+        })
+      }
+    }
+    this.#options.waiting.setAlarm(this.#wait, at)
   }
 
   /** Asks for a subscription; gives its id. */

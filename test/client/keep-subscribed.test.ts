@@ -1,11 +1,13 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import type { WebSocket } from 'ws'
 import type { Subscription } from '../../src/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { holdTime } from '../support/held-time.ts'
+import { type HeldTime, holdTime } from '../support/held-time.ts'
 import { node as nodeOverHttp } from '../support/node.ts'
 import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
-import { never, type Reaction, refusal, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
+import { never, type Reaction, refusal, serveWebSocket, serveWebSocketWith, type WebSocketTestServer } from '../support/web-socket-server.ts'
 
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 
@@ -21,6 +23,16 @@ function node(first = 1): Reaction {
 
 const muteToSubscribers: Reaction = (message) => {
   if (message.entries[0]?.method !== 'eth_subscribe') node()(message)
+}
+
+/** Lets time pass in which the server shows that it lives, and sends nothing else. */
+async function quietly(time: HeldTime, server: WebSocketTestServer, ms: number): Promise<void> {
+  const { webSocket } = await server.opened(1)
+  for (let passed = 0; passed < ms; passed += 10_000) {
+    await time.pass(10_000)
+    webSocket.ping()
+    await once(webSocket, 'pong')
+  }
 }
 
 async function next<T>(items: Subscription<T>): Promise<T | 'gap' | 'end'> {
@@ -79,6 +91,47 @@ describe('one endpoint', () => {
     server.refuse(refusal(401))
     expect(await errorOf(clientOf(server.url).subscribe('newHeads').next())).toMatchObject({ kind: 'auth' })
     expect(server.handshakes).toHaveLength(1)
+  })
+
+  test.each([10_000, 30_000, 50_000])(
+    'that brings nothing, and answers no question within %i ms, loses the subscription although it answers pings',
+    async (timeoutMs) => {
+      const time = holdTime()
+      const server = await serveWebSocket(node(1), never)
+      const items = clientOf(server.url, { timeoutMs, retry: { baseDelayMs: 1 } }).subscribe('newPendingTransactions')
+      expect(await next(items)).toBe(hash(1))
+      await quietly(time, server, 30_000)
+      expect((await server.received(2)).entries).toMatchObject([{ method: 'eth_chainId' }])
+      server.script(node(2))
+      const gone = once(server.peers[0]?.webSocket as WebSocket, 'close')
+      await quietly(time, server, timeoutMs - 10_000)
+      await time.pass(10_000)
+      await gone
+      // The wait before it is asked again.
+      await time.pass(1_000)
+      expect([await next(items), await next(items)]).toEqual(['gap', hash(2)])
+    },
+  )
+
+  test('that brings nothing for long is asked a question for all of its subscriptions, and keeps them when it answers', async () => {
+    const time = holdTime()
+    const server = await serveWebSocket(node(1))
+    const client = clientOf(server.url, { timeoutMs: 1_000 })
+    const [some, others] = [client.subscribe('newPendingTransactions'), client.subscribe('newPendingTransactions')]
+    expect([await next(some), await next(others)]).toEqual([hash(1), hash(2)])
+    await quietly(time, server, 30_000)
+    await server.received(3)
+    // Its answer is behind that to the question.
+    await client.call('eth_blockNumber')
+    await time.pass(1_000)
+    server.peers[0]?.notify('0x1', hash(7))
+    expect(await next(some)).toBe(hash(7))
+    expect(server.messages.flatMap(({ entries }) => entries.map(({ method }) => method))).toEqual([
+      'eth_subscribe',
+      'eth_subscribe',
+      'eth_chainId',
+      'eth_blockNumber',
+    ])
   })
 
   test('a wait for it ends when the last subscriber has left', async () => {
