@@ -10,8 +10,6 @@ const FIRST_OWN = 2n ** 80n
 interface Filter<Endpoint> {
   readonly endpoint: Endpoint
   readonly id: unknown
-  /** Since when its endpoint has been out of use, as far as calls for the filter have shown. */
-  outSince: number | undefined
 }
 
 /**
@@ -28,7 +26,7 @@ export class Filters<Endpoint> {
     const known = this.#filters.get(id)
     const given = known === undefined || known.endpoint === endpoint ? id : `0x${(this.#nextOwn++).toString(16)}`
     this.#filters.delete(given)
-    this.#filters.set(given, { endpoint, id, outSince: undefined })
+    this.#filters.set(given, { endpoint, id })
     if (this.#filters.size > MOST) this.#filters.delete(this.#filters.keys().next().value as string)
     return given
   }

@@ -54,6 +54,7 @@ export class Health {
   #progressAt = 0
   #out: keyof typeof pauses | undefined
   #inARow = 0
+  #outSince = 0
   #dueAt = 0
 
   /** `endpoint` names it in events. */
@@ -69,6 +70,11 @@ export class Health {
   /** It is out until it has answered a call again. */
   get isOut(): boolean {
     return this.#out !== undefined
+  }
+
+  /** Since when an endpoint that is out has been so. */
+  get outSince(): number {
+    return this.#outSince
   }
 
   /** When to ask an endpoint that is out whether it is back. */
@@ -181,6 +187,7 @@ export class Health {
 
   #leaveOut(why: keyof typeof pauses, now: number, atLeastMs = 0): void {
     const { first, longest } = pauses[why]
+    if (this.#out === undefined) this.#outSince = now
     this.#out = why
     this.mayBeSlow = false
     const forMs = Math.min(longest, Math.max(atLeastMs, first * 2 ** this.#inARow++))

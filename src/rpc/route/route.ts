@@ -212,16 +212,22 @@ class Router {
     const known = this.#filters.find(call.params[0])
     if (known === undefined) return this.#send(call, trait)
     const { endpoint, id } = known
-    const now = this.#now()
-    known.outSince = endpoint.health.isOut ? (known.outSince ?? now) : undefined
-    if (known.outSince !== undefined && now - known.outSince >= FILTER_LOST_MS && this.#endpoints.some(({ health, wrong }) => !health.isOut && !wrong)) {
+    const leftMs = this.#filterLeftMs(endpoint)
+    if (leftMs <= 0) {
       // It stays known, so that its id is never that of another endpoint's filter.
       const message = 'filter not found: the endpoint that made it is out of use'
       throw new CallFailure(new RpcError({ code: -32000, message }, { method: call.method, endpoint: endpoint.name }), 0, endpoint.name)
     }
-    const reply = await endpoint.ask({ ...onlyHere(call), params: [id, ...call.params.slice(1)] }, trait)
+    const timeoutMs = leftMs < (call.timeoutMs ?? Number.POSITIVE_INFINITY) ? leftMs : call.timeoutMs
+    const reply = await endpoint.ask({ ...onlyHere(call), timeoutMs, params: [id, ...call.params.slice(1)] }, trait)
     if (trait.filter === 'ends') this.#filters.drop(call.params[0])
     return reply
+  }
+
+  /** How long filters of this endpoint are waited for: as long as it may be back, or is alone. */
+  #filterLeftMs({ health }: Endpoint): number {
+    if (!health.isOut || !this.#endpoints.some((each) => !each.health.isOut && !each.wrong)) return Number.POSITIVE_INFINITY
+    return health.outSince + FILTER_LOST_MS - this.#now()
   }
 
   /**

@@ -1147,6 +1147,21 @@ describe('a filter', () => {
     expect(calls(b)).not.toContain('eth_uninstallFilter')
   })
 
+  test('counts as dropped after half a minute, too, where its endpoint accepts polls and never answers', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], { retry: false })
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    a.script(silent)
+    const from = clock.now()
+    const names: string[] = []
+    while (clock.now() - from < 120_000 && names.at(-1) !== 'RpcError') {
+      names.push((await errorOf(client.request({ method: 'eth_getFilterChanges', params: [id] }))).name)
+      await sleep(1000)
+    }
+    expect(names).toEqual(['TimeoutError', 'TimeoutError', 'RpcError'])
+    expect(clock.now() - from).toBeLessThan(40_000)
+  })
+
   test('lasts where its endpoint is back in time, and where there is no other one', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
