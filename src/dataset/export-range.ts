@@ -95,7 +95,14 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
     await checkUnlocked(dir)
     const merged = (await readManifest(dir)) && (await readCheckedManifest(dir))
     if (merged !== undefined) checkSame(dir, merged, asked)
-    if ((await readCommon(dir)) === undefined) {
+    const begun = await readCommon(dir)
+    if (begun === undefined && merged !== undefined && lastOf(merged) >= to) {
+      // All of it is merged: what says otherwise would ask for another merge.
+      const { ranges: _, ...header } = merged
+      const open = partsOf(client, { dir, header, stream, to, writer, merged: lastOf(merged) })
+      return { ...open, close: () => open.close().then(() => removeIfEmpty(parts)) }
+    }
+    if (begun === undefined) {
       const { ranges: _, ...header } = merged ?? { ...asked, ranges: [] }
       await commitCommon(dir, header, join(writer.dir, 'dataset'))
     }
@@ -107,9 +114,13 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   } catch (error) {
     await writer.close()
     // Of a folder where no part was begun, nothing stays.
-    await rmdir(parts).catch(() => {})
+    await removeIfEmpty(parts)
     throw error
   }
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => {})
 }
 
 interface Opened {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'hexline'
-import { type ExportDatasetOptions, exportDataset, mergeDataset, type Progress } from 'hexline/bulk'
+import { type ExportDatasetOptions, exportDataset, mergeDataset, type Progress, verifyDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
@@ -95,4 +95,13 @@ it('ends with the first error of a range, and leaves nothing of the others', asy
   answer = ({ params }) => (params[0] === '0x29' ? { error: { code: -32602, message: 'no such block' } } : undefined)
   await expect(shard(1, 2)).rejects.toThrow('no such block')
   expect((await readdir(join(dir, 'parts'))).filter((name) => name.startsWith('writer'))).toEqual([])
+})
+
+it('adds nothing to a folder that has all of its blocks, which needs no other merge then', async () => {
+  await exportDataset(client, { ...options, dir })
+  const before = await digestsOf(dir)
+  expect(await shard(2, 4)).toMatchObject({ ranges: 0, blocks: 0 })
+  expect(await digestsOf(dir)).toEqual(before)
+  expect(await readdir(dir)).not.toContain('parts')
+  await verifyDataset(dir)
 })
