@@ -161,6 +161,8 @@ function flagOf(option: string): string {
 const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   network: 'is the node running, and is the URL right?',
   timeout: 'is the node down or overloaded?',
+  server: 'try again later, or use another node',
+  overloaded: 'try again later, or use another node',
   unsupported: 'does the node have this method, and is it spelt right?',
   auth: 'check the key',
   quota: 'use another key, or wait until the quota is renewed',

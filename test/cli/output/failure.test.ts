@@ -41,7 +41,8 @@ describe('the message', () => {
     [new HttpError({ status: 404, headers: {}, body: '' }, { kind: 'not-found' }), expect.stringMatching(/; is this the URL of a JSON-RPC node\?$/)],
     [rpc('unsupported', 'eth_getBalanec'), expect.stringMatching(/; did you mean eth_getBalance\?$/)],
     [rpc('unsupported', 'foo_bar'), expect.stringMatching(/; does the node have this method, and is it spelt right\?$/)],
-    [new HexlineError('no', 'server'), 'no'],
+    [new HexlineError('no', 'server'), 'no; try again later, or use another node'],
+    [new HexlineError('no', 'execution'), 'no'],
     [new Error('long '.repeat(100)), 'long '.repeat(100)],
     [new IntegrityError('two hashes '.repeat(30)), 'two hashes '.repeat(30)],
     ['no', 'no'],
@@ -60,7 +61,7 @@ describe('the message', () => {
   })
 
   it('hides arguments before it is shortened', () => {
-    const message = messageOf(new HexlineError(`${'x '.repeat(95)}SECRET12 ${'y'.repeat(50)}`, 'server'), (text) => text.replaceAll('SECRET12', '[hidden]'))
+    const message = messageOf(new HexlineError(`${'x '.repeat(95)}SECRET12 ${'y'.repeat(50)}`, 'execution'), (text) => text.replaceAll('SECRET12', '[hidden]'))
     expect(message).not.toContain('SECR')
     expect(message).toHaveLength(200)
   })
