@@ -64,12 +64,11 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
         else if (help.startsWith('Usage:')) messages.fail(new UsageError(redactUsage(unknownText('command', unknown, namesOf(command)))))
       },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
-      outputError: (text) =>
-        messages.fail(
-          new UsageError(
-            redactUsage(mistypedOption(command, text, io.args) ?? text.replace(/^error: /, '').trim() + insteadOf(command, text)).replaceAll('\n', ' '),
-          ),
-        ),
+      outputError(text) {
+        const mistyped = mistypedOption(command, text, io.args)
+        const message = redactUsage(mistyped ?? text.replace(/^error: /, '').trim())
+        messages.fail(new UsageError((message + (mistyped === undefined ? insteadOf(command, text) : '')).replaceAll('\n', ' ')))
+      },
     })
     command.exitOverride()
   }
@@ -105,10 +104,14 @@ function mistypedOption(command: Command, text: string, args: readonly string[])
   return undefined
 }
 
-/** Where the start of a range is missing: the option that may stand in its place, if any. */
+/** The option that may stand in the place of a missing or unknown one, if any. */
 function insteadOf(command: Command, text: string): string {
-  const last = command.options.find(({ long }) => long === '--last')
-  return last === undefined || !text.startsWith("error: required option '--from") ? '' : `, nor '${last.flags}'`
+  const flagsOf = (name: string) => command.options.find(({ long }) => long === name)?.flags
+  const last = flagsOf('--last')
+  if (last !== undefined && text.startsWith("error: required option '--from")) return `, nor '${last}'`
+  const against = flagsOf('--against')
+  if (against !== undefined && /^error: unknown option '--rpc['=]/.test(text)) return `: here '${against}' names the node`
+  return ''
 }
 
 /** The command that `hexline help COMMAND` asks for. */

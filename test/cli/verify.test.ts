@@ -170,3 +170,8 @@ it('a key in the URL is not printed, and warned of', async () => {
   expect(stderr).toContain('warning: other users of this machine can see a URL')
   expect(stderr).not.toContain('0123456789abcdef')
 })
+
+it.each([['--rpc', 'http://127.0.0.1:1/v3/0123456789abcdef'], ['--rpc=http://127.0.0.1:1/v3/0123456789abcdef']])('%s is --against here', async (...args) => {
+  const { code, stderr } = await hexline(['verify', whole, ...args])
+  expect([code, stderr]).toEqual([2, "hexline: unknown option '--rpc': here '--against [url]' names the node\n"])
+})
