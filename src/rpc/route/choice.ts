@@ -13,10 +13,13 @@ const against = {
   unpinned: 1e5,
   /** It has failed this very call; the most recent failure costs most. */
   tried: 1e6,
-  /** It fails or refuses every call, and is out for now; the one that is due first costs least. */
-  out: 1e9,
   /** It throttles, and is paused; the one whose pause ends first costs least. */
-  paused: 1e12,
+  paused: 1e9,
+  /**
+   * It fails or refuses every call, and is out for now; the one that is due first costs least. A
+   * pause ends, and then the call is answered: one that is out would only fail it.
+   */
+  out: 1e12,
   /** It does not have the block that is asked for, yet or any more, or the method. */
   lacking: 1e15,
 }

@@ -50,8 +50,8 @@ const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGro
   ],
   ['is not the one that the call is pinned to', (_, other) => ({ pin: Object.assign(new Pin(), { endpoint: other.name }) })],
   ['has failed the call', ({ name }) => ({ tried: [name] })],
-  ['is out', ({ health }) => health.giveUp(now())],
   ['is paused', (endpoint) => pause(endpoint, now() + 1000)],
+  ['is out', ({ health }) => health.giveUp(now())],
   [
     'lacks the method',
     (endpoint) =>

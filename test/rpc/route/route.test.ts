@@ -593,6 +593,25 @@ describe('a paused endpoint', () => {
     expect(counts(a, b)).toEqual([1, 1])
   })
 
+  test('is waited for while the others are out, which would only fail the calls', async () => {
+    let trouble = false
+    const [a, b] = [await serve((...args) => (trouble ? throttled('30') : node())(...args)), await serve((...args) => (trouble ? cut : node())(...args))]
+    const client = clientOf([a.url, b.url], { ...quick, deadlineMs: 60_000 })
+    await read(client, 0)
+    trouble = true
+    const reads = Promise.allSettled(
+      Array.from({ length: 8 }, async (_, i) => {
+        await sleep(200 * i)
+        return read(client, i)
+      }),
+    )
+    // The first ones find out that it is down.
+    await sleep(3_000)
+    trouble = false
+    const late = (await reads).slice(4)
+    expect(late).toEqual([4, 5, 6, 7].map((i) => ({ status: 'fulfilled', value: answerTo([i]) })))
+  })
+
   test('delays no call beyond the first endpoint that is back: calls in its line go there', async () => {
     const limit = limiter(clock, { perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
     const slow = await serve(limit.answer)
