@@ -3,6 +3,7 @@ import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
 import { guarded } from '../../src/wait/throw-later.ts'
 import { HeadBackfill } from './head-backfill.ts'
+import { listenOrPoll } from './listen-or-poll.ts'
 import { LogBackfill } from './log-backfill.ts'
 import { viemError } from './viem-error.ts'
 
@@ -28,8 +29,9 @@ export interface SubscribeReturnType {
 /**
  * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Heads and logs
  * that were missed in the meantime are delivered afterwards, each once; pending transactions that
- * were missed are not. Rejects with viem's errors. `onError` is called when the subscription has
- * ended, or when something that was missed cannot be fetched.
+ * were missed are not. While no WebSocket has the subscription, heads and logs are fetched every
+ * 4 s, if the client has an endpoint of another kind. Rejects with viem's errors. `onError` is
+ * called when the subscription has ended, or when something that was missed cannot be fetched.
  */
 export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeReturnType>
 
@@ -51,24 +53,20 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
     try {
       await backfill?.start()
       const stop = await new Promise<() => void>((resolve, reject) => {
-        let isStarted = false
-        const stopListening = listen(
-          sent,
-          {
-            started() {
-              isStarted = true
-              // Not before `listen` has returned.
-              queueMicrotask(() => resolve(stopListening))
-            },
-            gap: () => backfill?.fill(),
-            notified: (result) => (backfill === undefined ? deliver(result) : backfill.notified(result)),
-            ended(error) {
-              if (isStarted) failed(error)
-              else reject(error)
-            },
+        let isReady = false
+        const stopListening = listenOrPoll(client, listen, sent, {
+          ready() {
+            isReady = true
+            // Not before `listenOrPoll` has returned.
+            queueMicrotask(() => resolve(stopListening))
           },
-          undefined,
-        )
+          notified: (result) => (backfill === undefined ? deliver(result) : backfill.notified(result)),
+          fill: backfill && (() => backfill.fill()),
+          ended(error) {
+            if (isReady) failed(error)
+            else reject(error)
+          },
+        })
       })
       return {
         subscriptionId: subscription,
