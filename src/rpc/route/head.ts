@@ -127,6 +127,14 @@ export class Heads {
     for (const each of this.#heads) if (this.isBelow(each, newest)) each.askAt = Math.min(each.askAt, each.toldAt + SOON_MS)
   }
 
+  /**
+   * An endpoint does not have what may be in the newest block, and what others have by now decides
+   * whether that says anything: all are asked soon.
+   */
+  missedNew(): void {
+    for (const each of this.#heads) each.askAt = Math.min(each.askAt, each.toldAt + SOON_MS)
+  }
+
   /** The endpoint has block `number`. */
   answeredFor(head: Head, number: number): void {
     head.seen = Math.max(head.seen, number)

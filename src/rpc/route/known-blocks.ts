@@ -84,7 +84,9 @@ export class KnownBlocks {
     this.learnDeferred()
     const decoded = decodedOf(reply)
     const value = decoded ?? takeResult(reply, call, this.#queue.name)
-    if (!isNull(value)) {
+    if (isNull(value)) {
+      if (trait?.mayBeNew === true) this.#heads.missedNew()
+    } else {
       const needed = trait?.needs?.(call.params)
       const told = value instanceof Uint8Array ? ofBytes(value, trait, needed) : trait?.tells?.(value, call.params)
       if (told !== undefined) {

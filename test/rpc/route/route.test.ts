@@ -816,6 +816,25 @@ describe('a lagging endpoint', () => {
     expect(b.requests.slice(before).filter(({ entries }) => entries.some(({ method }) => method === 'eth_blockNumber')).length).toBeLessThan(30)
   })
 
+  test('that has no receipt yet is found out within seconds, by the heads of all', async () => {
+    let head = 97
+    const mined = ({ id, method }: Entry) =>
+      method === 'eth_getTransactionReceipt' ? { id, result: head < 100 ? null : { blockNumber: hex(100) } } : undefined
+    const none = ({ id, method }: Entry) => (method === 'eth_getTransactionReceipt' ? { id, result: null } : undefined)
+    const [a, b] = [await serve(node({ head: () => 97, answer: none })), await serve(node({ head: () => head, answer: mined }))]
+    const client = clientOf([a.url, b.url], quick)
+    const receipt = () => client.request({ method: 'eth_getTransactionReceipt', params: [`0x${'1'.repeat(64)}`] })
+    while (calls(b).length === 0) await receipt()
+    await sleep(50)
+    head = 100
+    const started = clock.now()
+    while ((await receipt()) === null) await sleep(100)
+    expect(clock.now() - started).toBeLessThan(3_000)
+    // However often the receipt is asked for, each endpoint is asked once a second.
+    const heads = [...calls(a), ...calls(b)].filter((method) => method === 'eth_blockNumber')
+    expect(heads.length).toBeLessThanOrEqual(8)
+  })
+
   test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
