@@ -61,13 +61,13 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
         const unknown = askedFor(io.args)
         if (unknown === undefined) io.stderr.write(help)
         // Its examples come by themselves.
-        else if (help.startsWith('Usage:')) messages.fail(new UsageError(redactUsage(unknownText('command', unknown, namesOf(command)))))
+        else if (help.startsWith('Usage:')) messages.fail(new UsageError(withHelp(redactUsage(unknownText('command', unknown, namesOf(command))), command)))
       },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       outputError(text) {
         const mistyped = mistypedOption(command, text, io.args)
         const message = redactUsage(mistyped ?? text.replace(/^error: /, '').trim())
-        messages.fail(new UsageError((message + (mistyped === undefined ? insteadOf(command, text) : '')).replaceAll('\n', ' ')))
+        messages.fail(new UsageError(withHelp(message + (mistyped === undefined ? insteadOf(command, text) : ''), command).replaceAll('\n', ' ')))
       },
     })
     command.exitOverride()
@@ -123,6 +123,14 @@ function askedFor(args: readonly string[]): string | undefined {
 
 function namesOf(command: Command): string[] {
   return command.commands.map((below) => below.name())
+}
+
+/** Says where the commands are listed, for an unknown one that is like none of them. */
+function withHelp(message: string, command: Command): string {
+  if (!message.startsWith('unknown command') || message.includes('Did you mean')) return message
+  let path = command.name()
+  for (let above = command.parent; above !== null; above = above.parent) path = `${above.name()} ${path}`
+  return `${message}; '${path} --help' lists the commands`
 }
 
 /** In commander's words. */

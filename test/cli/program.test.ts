@@ -86,9 +86,10 @@ describe('wrong usage is reported once, and nothing is printed', () => {
     [['blocks', '--from', '0', '--api-key', '--secret-key', '--chain', 'eth'], "required option '--to <block>' not specified"],
     [['blocks', '--from', '0', '--out=--odd', '--', '--bar'], "required option '--to <block>' not specified"],
     [['blocks', '--from', '-1', '-x'], "unknown option '-x'"],
-    [['help', '--', 'zz'], "unknown command 'zz'"],
+    [['help', '--', 'zz'], "unknown command 'zz'; 'hexline --help' lists the commands"],
     [['help', 'bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
-    [['nft', 'help', 'zz'], "unknown command 'zz'"],
+    [['nft', 'help', 'zz'], "unknown command 'zz'; 'hexline nft --help' lists the commands"],
+    [['doctor'], "unknown command 'doctor'; 'hexline --help' lists the commands"],
     [['call', 'eth_chainId', '--rpc'], "option '--rpc <url>' argument missing"],
   ])('%j', async (args, message) => {
     expect(await run(...args)).toEqual({ printed: '', failures: [message] })
@@ -98,7 +99,7 @@ describe('wrong usage is reported once, and nothing is printed', () => {
 it('hexline help of a command of a group is its help', async () => {
   const of = (...names: string[]) => hexline(['help', ...names])
   expect((await of('plan', 'export')).stdout).toMatch(/^Usage: hexline plan export /)
-  expect(await of('nft', 'zz')).toEqual({ code: 2, stdout: '', stderr: "hexline: unknown command 'zz'\n" })
+  expect(await of('nft', 'zz')).toEqual({ code: 2, stdout: '', stderr: "hexline: unknown command 'zz'; 'hexline nft --help' lists the commands\n" })
   // Nothing is called.
   expect((await of('call', 'eth_chainId')).stdout).toMatch(/^Usage: hexline call /)
 })

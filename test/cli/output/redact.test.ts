@@ -125,7 +125,7 @@ describe('no wrong usage echoes a key', () => {
   })
 
   it.each<[string[], string]>([
-    [[`https://rpc.example.com/${KEY}`], 'unknown command: a URL'],
+    [[`https://rpc.example.com/${KEY}`], "unknown command: a URL; 'hexline --help' lists the commands"],
     [['call', `https://rpc.example.com/${KEY}`], 'method: expected the name of a method, such as eth_getBalance, received a URL'],
     [['call', KEY], 'method: expected the name of a method, such as eth_getBalance, received a string of 24 characters'],
     [['call', 'eth_getBalance', `https://rpc.example.com/${KEY}`], 'params[0]: expected an address (20 bytes in hex), received a URL'],
