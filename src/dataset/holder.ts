@@ -75,7 +75,7 @@ async function statOf(pid: number): Promise<Stat> {
  */
 export async function processOf(holder: Holder, path: string): Promise<string> {
   const { pid, host } = holder
-  if (await isHere(holder)) return `process ${pid}`
+  if (await isHere(holder)) return pid === process.pid ? `this process (${pid})` : `process ${pid}`
   const where = host === hostname() ? 'in another container' : `on ${JSON.stringify(host)}`
   return `process ${pid} ${where}; if it no longer runs, delete ${path}`
 }

@@ -330,7 +330,7 @@ it('a second export into the folder is refused while the first one runs', async 
     second ??= run().catch((error) => error)
   }
   await run({ onProgress })
-  expect(await second).toMatchObject({ message: `${dir} is in use by process ${process.pid}` })
+  expect(await second).toMatchObject({ message: `${dir} is in use by this process (${process.pid})` })
   expect((await readdir(dir)).sort()).toEqual([...TABLES, 'manifest.json'].sort())
 })
 

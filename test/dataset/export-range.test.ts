@@ -126,7 +126,7 @@ it('a range that is not within one file is refused', async () => {
 
 it('a single export and parts exclude each other', async () => {
   const lock = await mkdir(dir).then(() => lockFolder(dir))
-  await expect(exportRange(client, jobFor(), { from: 10, to: 19 })).rejects.toThrow(`${dir} is in use by process ${process.pid}`)
+  await expect(exportRange(client, jobFor(), { from: 10, to: 19 })).rejects.toThrow(`${dir} is in use by this process (${process.pid})`)
   await lock.release()
   await exportRange(client, jobFor(), { from: 10, to: 19 })
   await expect(exportDataset(client, { ...options, dir })).rejects.toThrow(`${dir} has parts of shards: run \`hexline merge ${dir}\` first`)

@@ -8,7 +8,7 @@ describe('a process that holds a folder', () => {
     const mine = await thisProcess()
     expect(await isAlive(mine)).toBe(true)
     expect(holderOf(JSON.stringify(mine))).toEqual(mine)
-    expect(await processOf(mine, '/data/lock')).toBe(`process ${process.pid}`)
+    expect(await processOf(mine, '/data/lock')).toBe(`this process (${process.pid})`)
   })
 
   it('is dead where it was killed, also before its parent asks how it ended', async () => {

@@ -24,7 +24,7 @@ async function ended(): Promise<number> {
 it('one process holds a folder until it releases it', async () => {
   const lock = await lockFolder(dir)
   await lock.check()
-  await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by process ${process.pid}`)
+  await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by this process (${process.pid})`)
   await lock.release()
   expect(await readdir(dir)).toEqual([])
   await (await lockFolder(dir)).release()
@@ -45,7 +45,7 @@ it.runIf(process.platform === 'linux')('and so is that of an earlier process wit
   await writeFile(path, JSON.stringify({ ...mine, start: 'another boot 1' }))
   await (await lockFolder(dir)).release()
   await writeFile(path, JSON.stringify(mine))
-  await expect(lockFolder(dir)).rejects.toThrow('is in use by process')
+  await expect(lockFolder(dir)).rejects.toThrow('is in use by this process')
 })
 
 it('the lock of another machine stays, and the error says what to do', async () => {

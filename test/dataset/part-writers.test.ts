@@ -49,9 +49,9 @@ it('shows that it runs, every minute', async () => {
 it('an idle process is in the way of a single export alone, one that writes of a merge, too', async () => {
   const writer = await joinWriters(parts)
   await checkNoWriters(parts, fresh, 'busy')
-  await expect(checkNoWriters(parts, fresh, 'any')).rejects.toThrow(`${parts} is in use by process ${process.pid}`)
+  await expect(checkNoWriters(parts, fresh, 'any')).rejects.toThrow(`${parts} is in use by this process (${process.pid})`)
   await writeFile(join(writer.dir, '1'), '')
-  await expect(checkNoWriters(parts, fresh, 'busy')).rejects.toThrow(`${parts} is in use by process ${process.pid}`)
+  await expect(checkNoWriters(parts, fresh, 'busy')).rejects.toThrow(`${parts} is in use by this process (${process.pid})`)
   await writer.close()
   await checkNoWriters(parts, fresh, 'any')
 })
