@@ -69,7 +69,7 @@ it('docs/getting-started.md says what its programs print on a fresh node, and as
   const printed: string[] = []
   for (const [i, { code }] of codeOf('ts', page).entries())
     printed.push(await printedBy(files[i] as string, code.replaceAll('http://127.0.0.1:8545', fresh.url)))
-  const shown = [/It prints `(.*?)`/.exec(textOf(page))?.[1], / (\d+ \d+n \d+n)$/m.exec(codeOf('ts', page)[1]?.code ?? '')?.[1]]
+  const shown = [/it prints `(.*?)`/i.exec(textOf(page))?.[1], / (\d+ \d+n \d+n)$/m.exec(codeOf('ts', page)[1]?.code ?? '')?.[1]]
   expect(printed.slice(0, 2)).toEqual(shown.map((line) => `${line}\n`))
   expect(printed[2]).toMatch(/^0n .* 0\n1n .* 1\n$/)
 })
