@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { connectionsOf, ONLY, type RequestMarks } from '../client/internals.ts'
+import { connectionsOf, deadlineOf, ONLY, type RequestMarks } from '../client/internals.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { shown } from './link.ts'
@@ -7,6 +7,8 @@ import type { LogSpan } from './log-reply.ts'
 
 /** Attempts at an endpoint: a few seconds for one that cannot be reached, or that lags. */
 const ATTEMPTS = 6
+/** Time for one question, in ms: the last page waits for it, also where an endpoint is silent. */
+const DEADLINE_MS = 10_000
 
 /**
  * The endpoints that gave logs which no audit proves, each with the last block of what it gave. The
@@ -57,7 +59,8 @@ export class LogGivers {
   /** As the endpoint has it; undefined if it does not have the block. */
   async #hashOf(name: string, number: number, required: boolean, signal: AbortSignal): Promise<unknown> {
     const params = [`0x${number.toString(16)}`, false]
-    const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params, required, signal, attempts: ATTEMPTS, whilePaused: 'fail', [ONLY]: name }
+    const settings = { signal, attempts: ATTEMPTS, deadlineMs: Math.min(DEADLINE_MS, deadlineOf(this.#client)), whilePaused: 'fail' as const }
+    const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params, required, ...settings, [ONLY]: name }
     return ((await this.#client.send(request)).take() as { hash?: unknown } | null)?.hash
   }
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { IntegrityError } from '../../src/errors.ts'
 import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
-import { type Answer, cut, type Entry, each, errorOf, failed } from '../support/server.ts'
+import { type Answer, cut, type Entry, each, errorOf, failed, silent } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /* In virtual time: two nodes, one of which is another one after some ranges. */
-const { serve, clientOf } = virtualWorld()
+const { clock, serve, clientOf } = virtualWorld()
 
 const HEAD = 100_000
 const EACH = 100
@@ -21,12 +21,12 @@ interface Later {
   readonly head?: number
   /** It has other blocks from then on. */
   readonly isForked?: boolean
-  /** It answers nothing from then on. */
-  readonly isOut?: boolean
+  /** How it answers from then on, if it does not answer as before. */
+  readonly answer?: Answer
 }
 
 /** A node with a log in every hundredth block, which becomes another one after 20 ranges. */
-async function startNode({ head = HEAD, isForked = false, isOut = false }: Later = {}) {
+async function startNode({ head = HEAD, isForked = false, answer: laterAnswer }: Later = {}) {
   let ranges = 0
   const isLater = () => ranges > RANGES
   const hashOf = (number: number) => (isForked && isLater() ? `0x${'f'.repeat(64)}` : blockHash(number))
@@ -48,7 +48,7 @@ async function startNode({ head = HEAD, isForked = false, isOut = false }: Later
     }
     return { id, result }
   }
-  const answer: Answer = (request, response) => (isOut && ranges >= RANGES ? cut : each(resultOf))(request, response)
+  const answer: Answer = (request, response) => (ranges >= RANGES ? (laterAnswer ?? each(resultOf)) : each(resultOf))(request, response)
   return { url: (await serve(answer)).url, ranges: () => ranges }
 }
 
@@ -75,7 +75,14 @@ describe('at the end of a job without an audit, it fails', () => {
 
 describe('at the end of a job without an audit, it does not fail', () => {
   it('if an endpoint does not answer', async () => {
-    expect(await countOf({ isOut: true })).toEqual({ count: HEAD / EACH + 1, ranges: RANGES })
+    expect(await countOf({ answer: cut })).toEqual({ count: HEAD / EACH + 1, ranges: RANGES })
+  })
+
+  it('if an endpoint is silent, for which it waits no longer than ten seconds', async () => {
+    const started = clock.now()
+    const { count } = await countOf({ answer: silent })
+    expect(count).toBe(HEAD / EACH + 1)
+    expect(clock.now() - started).toBeLessThan(15_000)
   })
 
   it('if the endpoints are as they were', async () => {
