@@ -43,14 +43,13 @@ export class LogGivers {
   async #faultOf(name: string, last: number, to: number, hash: Hash, signal: AbortSignal): Promise<IntegrityError | undefined> {
     let found: unknown
     try {
-      found = await this.#hashOf(name, to, false, signal)
+      // Some nodes answer with an error for a block that they do not have yet.
+      found = await this.#hashOf(name, to, false, signal).catch(undefinedIfLagging)
       if (found === undefined) await this.#hashOf(name, last, true, signal)
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
-      return error.kind === 'lagging'
-        ? new IntegrityError(`${name} gave the logs up to block ${last}, which it does not have at the end: ${OTHER_NODE}`)
-        : undefined
+      return isLagging(error) ? new IntegrityError(`${name} gave the logs up to block ${last}, which it does not have at the end: ${OTHER_NODE}`) : undefined
     }
     if (found === undefined || found === hash) return undefined
     return new IntegrityError(`block ${to} came as ${hash}, and at the end as ${shown(found)} from ${name}, which gave logs: ${OTHER_NODE}`)
@@ -63,6 +62,14 @@ export class LogGivers {
     const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params, required, ...settings, [ONLY]: name }
     return ((await this.#client.send(request)).take() as { hash?: unknown } | null)?.hash
   }
+}
+
+function isLagging(error: unknown): boolean {
+  return error instanceof HexlineError && error.kind === 'lagging'
+}
+
+function undefinedIfLagging(error: unknown): undefined {
+  if (!isLagging(error)) throw error
 }
 
 const OTHER_NODE = "another node may have taken its place, so that logs are missing; start again, or add an audit: 'bloom' finds them"

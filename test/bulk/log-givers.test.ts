@@ -19,6 +19,8 @@ const address = `0x${'a'.repeat(40)}` as const
 interface Later {
   /** Its newest block from then on. Default: all. */
   readonly head?: number
+  /** From the start, it is this many blocks behind, and has an error for them in place of null. */
+  readonly behind?: number
   /** It has other blocks from then on. */
   readonly isForked?: boolean
   /** How it answers from then on, if it does not answer as before. */
@@ -26,16 +28,17 @@ interface Later {
 }
 
 /** A node with a log in every hundredth block, which becomes another one after 20 ranges. */
-async function startNode({ head = HEAD, isForked = false, answer: laterAnswer }: Later = {}) {
+async function startNode({ head = HEAD, behind = 0, isForked = false, answer: laterAnswer }: Later = {}) {
   let ranges = 0
   const isLater = () => ranges > RANGES
   const hashOf = (number: number) => (isForked && isLater() ? `0x${'f'.repeat(64)}` : blockHash(number))
   function resultOf({ id, method, params }: Entry): object {
-    const newest = isLater() ? head : HEAD
+    const newest = (isLater() ? head : HEAD) - behind
     if (method === 'eth_chainId') return { id, result: '0x1' }
     if (method === 'eth_blockNumber') return { id, result: hexOf(newest) }
     if (method !== 'eth_getLogs') {
       const number = Number(params[0])
+      if (behind > 0 && number > newest) return failed({ id }, -32000, 'header not found')
       return { id, result: number > newest ? null : { ...blockOf(number, false), hash: hashOf(number) } }
     }
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
@@ -76,6 +79,10 @@ describe('at the end of a job without an audit, it fails', () => {
 describe('at the end of a job without an audit, it does not fail', () => {
   it('if an endpoint does not answer', async () => {
     expect(await countOf({ answer: cut })).toEqual({ count: HEAD / EACH + 1, ranges: RANGES })
+  })
+
+  it('if an endpoint has what it gave, but not the last block', async () => {
+    expect(await countOf({ behind: 3 })).toMatchObject({ count: HEAD / EACH + 1 })
   })
 
   it('if an endpoint is silent, for which it waits no longer than ten seconds', async () => {
