@@ -75,7 +75,8 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       safe: isSafe(method),
       tried: request[AVOID] ?? NOT_TRIED,
       heldBy: request[ONLY],
-      pin,
+      // A question to one endpoint neither follows the pin nor moves it.
+      pin: request[ONLY] === undefined ? pin : undefined,
       tally,
     }
     if (tally !== undefined) reportCall(call, tally, now)

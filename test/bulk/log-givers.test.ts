@@ -85,6 +85,18 @@ describe('at the end of a job without an audit, it does not fail', () => {
     expect(await countOf({ behind: 3 })).toMatchObject({ count: HEAD / EACH + 1 })
   })
 
+  it('if a pinned client has seen newer blocks since its endpoint failed', async () => {
+    const [good, other] = [await startNode(), await startNode({ answer: cut, behind: EACH })]
+    const client = clientOf([good.url, other.url]).pinned()
+    let count = 0
+    for await (const { logs } of getLogs(client, { address, from: 0, to: HEAD - EACH, audit: 'none' }).pages()) {
+      count += logs.length
+      if (good.ranges() > 0) await client.call('eth_getBlockByNumber', BigInt(HEAD), false)
+    }
+    expect(Math.min(good.ranges(), other.ranges())).toBeGreaterThan(0)
+    expect(count).toBe(HEAD / EACH)
+  })
+
   it('if an endpoint is silent, for which it waits no longer than ten seconds', async () => {
     const started = clock.now()
     const { count } = await countOf({ answer: silent })
