@@ -170,9 +170,10 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     for (let attempt = 1; ; attempt++) {
       const traces = readTraces(number, reader, block, bytesOf(reply))
       if (!(traces instanceof Error)) return traces
-      if (attempt === ATTEMPTS) throw scrubError(traces, connectionsOf(this.#client), origin)
       if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
-      ;({ traces: reply, origin } = await this.#fetcher.tracesAgain(reader.form, block, signal, avoid))
+      const again = attempt < ATTEMPTS ? await this.#fetcher.tracesAgain(reader.form, block, signal, avoid) : undefined
+      if (again === undefined) throw scrubError(traces, connectionsOf(this.#client), origin)
+      ;({ traces: reply, origin } = again)
     }
   }
 

@@ -141,13 +141,23 @@ export class Fetcher {
 
   /**
    * The traces of a block once more, from an endpoint that is not among `avoid` if there is
-   * another.
+   * another. Undefined if no endpoint has the block.
    */
-  async tracesAgain(form: TraceForm, block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ traces: Reply; origin: Tally }> {
+  async tracesAgain(
+    form: TraceForm,
+    block: Linked,
+    signal: AbortSignal | undefined,
+    avoid: readonly string[],
+  ): Promise<{ traces: Reply; origin: Tally } | undefined> {
     const { method, params } = tracesCallByHash(form, block)
     const origin = new Tally()
-    // Nobody releases it.
-    return { traces: await this.#ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
+    try {
+      // Nobody releases it.
+      return { traces: await this.#ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
+    } catch (error) {
+      if (error instanceof HexlineError && error.kind === 'lagging') return undefined
+      throw error
+    }
   }
 
   #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {

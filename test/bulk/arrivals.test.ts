@@ -75,6 +75,29 @@ it.each<[string, Partial<ChainOptions>]>([
   expect(fetched.origins.block.endpoint).toBe(new URL(good.url).host)
 })
 
+it('a block whose traces no endpoint has is requested from another one', async () => {
+  const chain: ChainOptions = { head: 5, transactions: () => 1 }
+  const lacking = { error: { code: -32601, message: 'the method does not exist' } }
+  const forked = await serve(
+    chainAnswer({
+      ...chain,
+      answer: ({ method }, right) => {
+        if (method === 'eth_getBlockByNumber') return { result: { ...(right as object), hash: wrong, transactions: [wrong] } }
+        return method.startsWith('debug_') ? lacking : undefined
+      },
+    }),
+  )
+  const unknown = { error: { code: -32000, message: `block ${wrong} not found` } }
+  const good = await serve(chainAnswer({ ...chain, answer: ({ params }) => (params[0] === wrong ? unknown : undefined) }))
+  const client = clientOf([forked.url, good.url])
+  const fetcher = new Fetcher(client, { full: false, receipts: false, traces: 'callTracer' })
+  const first = await fetcher.fetch(3n, undefined, false, [new URL(good.url).host])
+  const traces = { form: 'callTracer', read: (bytes: Buffer) => ({ linked: parseResult(bytes) as object[] }) } as const
+  const { block } = await new Arrivals(client, fetcher, { ...reader, traces }).arrive(first, undefined, new Link())
+  expect(first.origins.block.endpoint).toBe(new URL(forked.url).host)
+  expect(block.linked.hash).toBe(blockHash(3))
+})
+
 it('a block that two endpoints agree on is requested from a third one', async () => {
   const chain: ChainOptions = { head: 5, transactions: () => 1 }
   const forked = { ...chain, answer: ofBlock((block) => ({ ...block, parentHash: wrong })) }
