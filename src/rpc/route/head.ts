@@ -51,6 +51,8 @@ export interface Head {
   lag: number
   /** When it last told its head. */
   toldAt: number
+  /** When it was last asked for it, or told it. */
+  askedAt: number
   /** When to ask it, unless it tells before. */
   askAt: number
   /** How often it was asked before that since it was level with the others. */
@@ -87,6 +89,7 @@ export class Heads {
       isFalse: false,
       lag: 0,
       toldAt: Number.NEGATIVE_INFINITY,
+      askedAt: Number.NEGATIVE_INFINITY,
       askAt: now,
       outOfTurn: 0,
       isUncertain: false,
@@ -115,6 +118,7 @@ export class Heads {
 
   /** It has been asked, or has told its head unasked. */
   asked(head: Head, now: number): void {
+    head.askedAt = now
     head.askAt = now + (this.isBehind(head) ? SOON_MS : EVERY_MS)
   }
 
@@ -124,7 +128,7 @@ export class Heads {
    */
   awaited(): void {
     const { newest } = this
-    for (const each of this.#heads) if (this.isBelow(each, newest)) each.askAt = Math.min(each.askAt, each.toldAt + SOON_MS)
+    for (const each of this.#heads) if (this.isBelow(each, newest)) each.askAt = Math.min(each.askAt, each.askedAt + SOON_MS)
   }
 
   /**
@@ -132,7 +136,7 @@ export class Heads {
    * whether that says anything: all are asked soon.
    */
   missedNew(): void {
-    for (const each of this.#heads) each.askAt = Math.min(each.askAt, each.toldAt + SOON_MS)
+    for (const each of this.#heads) each.askAt = Math.min(each.askAt, each.askedAt + SOON_MS)
   }
 
   /** The endpoint has block `number`. */

@@ -835,6 +835,17 @@ describe('a lagging endpoint', () => {
     expect(heads.length).toBeLessThanOrEqual(8)
   })
 
+  test('is asked for its head once a second while a receipt is missing, also if it never tells it', async () => {
+    const none = ({ id, method }: Entry) => (method === 'eth_getTransactionReceipt' ? { id, result: null } : undefined)
+    const lacking = (entry: Entry) => (entry.method === 'eth_blockNumber' ? failed(entry, -32601, 'the method does not exist') : none(entry))
+    const [a, b] = [await serve(node({ answer: none })), await serve(node({ answer: lacking }))]
+    const client = clientOf([a.url, b.url], quick)
+    for (const started = clock.now(); clock.now() - started < 10_000; await sleep(50)) {
+      await client.request({ method: 'eth_getTransactionReceipt', params: [`0x${'1'.repeat(64)}`] })
+    }
+    for (const server of [a, b]) expect(calls(server).filter((method) => method === 'eth_blockNumber').length).toBeLessThanOrEqual(11)
+  })
+
   test('gets no call for the newest block once both heads are known, if it lags from the start', async () => {
     const { open, answer } = gate(node({ head: () => 100 }))
     const [stuck, fresh] = [await serve(node({ head: () => 90 })), await serve(answer)]
