@@ -28,6 +28,8 @@ export interface FetcherOptions {
   readonly receipts: boolean
   /** Absent: without traces. */
   readonly traces?: TraceForm | undefined
+  /** Attempts of an urgent call. Default: until its deadline. */
+  readonly urgentAttempts?: number | undefined
 }
 
 /** How the calls for a block are made. */
@@ -78,6 +80,7 @@ export class Fetcher {
   readonly #full: boolean
   readonly #withReceipts: boolean
   readonly #traces: TraceForm | undefined
+  readonly #urgentAttempts: number
   readonly #bodies = new BodyPool()
   readonly #clock: Clock
   readonly #patient: PatientCalls
@@ -93,6 +96,7 @@ export class Fetcher {
     this.#full = options.full
     this.#withReceipts = options.receipts
     this.#traces = options.traces
+    this.#urgentAttempts = options.urgentAttempts ?? Number.POSITIVE_INFINITY
     this.#clock = clockOf(client)
     this.#patient = new PatientCalls(client)
     const connections = connectionsOf(client) ?? []
@@ -101,7 +105,7 @@ export class Fetcher {
   }
 
   get #urgent(): Client {
-    this.#urgentOnly ??= this.#client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
+    this.#urgentOnly ??= this.#client.with({ priority: 'interactive', attempts: this.#urgentAttempts })
     return this.#urgentOnly
   }
 
@@ -112,7 +116,7 @@ export class Fetcher {
 
   /**
    * A block, at bulk speed; `urgent` for one that the consumer waits for, which goes first and is
-   * not given up. `avoid` names endpoints to be used only if there is no other.
+   * not given up by default. `avoid` names endpoints to be used only if there is no other.
    */
   fetch(number: bigint, signal: AbortSignal | undefined, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
     return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })

@@ -29,6 +29,8 @@ export interface StreamOptions {
   readonly receipts: boolean
   /** Absent: without traces. */
   readonly traces?: TraceForm | undefined
+  /** Attempts for a block that is late or wrong. Default: until the deadline. */
+  readonly urgentAttempts?: number | undefined
   readonly signal: AbortSignal | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
   readonly bounds: Bounds

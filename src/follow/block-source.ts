@@ -40,6 +40,8 @@ export interface SourceOptions {
   readonly filter: CheckedFilter | undefined
   readonly maxBytes: number
   readonly signal: AbortSignal | undefined
+  /** Attempts for a block that is late or wrong. Default: until the deadline. */
+  readonly urgentAttempts?: number | undefined
 }
 
 /** The blocks `from` to `to`, both included. */
@@ -119,9 +121,9 @@ export class NearBlocks<I, L> {
 
   constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
     this.#client = client
-    this.#options = options
+    this.#options = { ...options, urgentAttempts: ATTEMPTS_NEAR_HEAD }
     this.#reader = reader
-    this.#fetcher = new Fetcher(client, options)
+    this.#fetcher = new Fetcher(client, this.#options)
     this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks)
   }
 
@@ -204,8 +206,9 @@ export class NearBlocks<I, L> {
   }
 }
 
-function blocksOf<I, L>(client: Client, { from, to }: Span, { full, receipts, signal, maxBytes }: SourceOptions, reader: FollowReader<never, never, I, L>) {
+function blocksOf<I, L>(client: Client, { from, to }: Span, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
+  const { full, receipts, signal, maxBytes, urgentAttempts } = options
   const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
   const bounds = { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 }
-  return rangeStream(client, { range, full, receipts, signal, onProgress: undefined, bounds }, reader.blocks)
+  return rangeStream(client, { range, full, receipts, urgentAttempts, signal, onProgress: undefined, bounds }, reader.blocks)
 }

@@ -131,6 +131,24 @@ describe('a single block near the head', () => {
     const { chain, fetch } = await single({ answer: (entry) => ({ ...chain.reply({ ...entry, params: ['0x7', false] }) }) }, { filter: undefined })
     expect(await errorOf(fetch(8))).toMatchObject({ name: 'IntegrityError', message: 'requested block 8, but received block 7' })
   })
+
+  it('that is gone after it came with receipts of another one is not waited for', async () => {
+    let isGone = false
+    const { chain, fetch, posts } = await single(
+      {
+        answer(entry) {
+          const { id, method } = entry
+          if (method !== 'eth_getBlockByNumber') return { jsonrpc: '2.0', id, result: [] }
+          if (isGone) return { jsonrpc: '2.0', id, result: null }
+          isGone = true
+          return chain.reply(entry)
+        },
+      },
+      { receipts: true },
+    )
+    expect(await errorOf(fetch(8))).toMatchObject({ kind: 'lagging' })
+    expect(posts().length).toBeLessThan(20)
+  })
 })
 
 it('deepBlocks refuses logs of another block than the one that came', async () => {
