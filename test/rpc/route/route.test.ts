@@ -1234,6 +1234,18 @@ describe('a filter', () => {
     }
   })
 
+  test('lasts where its endpoint was back while no call asked for it', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    const poll = () => client.request({ method: 'eth_getFilterChanges', params: [id] })
+    a.script(broken)
+    for (let i = 0; i < 5; i++) await errorOf(poll())
+    a.script(filters('a'))
+    await sleep(60_000)
+    expect(await poll()).toBe('a 0x1')
+  })
+
   test('of an endpoint that is gone is lost: no other one is asked for it', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
