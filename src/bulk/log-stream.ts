@@ -153,7 +153,8 @@ export class LogStream<T> {
         for await (const page of pages) {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
-          if (level === 'none') givers.gave(page)
+          // A node without a block refuses a question by its hash: no logs are left out in silence.
+          if (level === 'none' && this.#options.blockHash === undefined) givers.gave(page)
           if (page.to === span.to) {
             // Anew, if logs had to be requested again since.
             const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(stoppable, span)

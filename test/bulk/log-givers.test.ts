@@ -85,6 +85,22 @@ describe('at the end of a job without an audit, it does not fail', () => {
     expect(await countOf({ behind: 3 })).toMatchObject({ count: HEAD / EACH + 1 })
   })
 
+  it('if the block whose logs were asked for by its hash has been replaced', async () => {
+    const hash = `0x${'e'.repeat(64)}` as const
+    const place = { blockNumber: hexOf(500), blockHash: hash, transactionHash: hash, transactionIndex: '0x0', logIndex: '0x0' }
+    const answer = each(({ id, method, params }: Entry) => {
+      if (method === 'eth_chainId') return { id, result: '0x1' }
+      if (method === 'eth_blockNumber') return { id, result: hexOf(HEAD) }
+      if (method === 'eth_getLogs') return { id, result: [{ address, topics: [], data: '0x', ...place, removed: false }] }
+      const isByHash = method === 'eth_getBlockByHash'
+      return { id, result: { ...blockOf(isByHash ? 500 : Number(params[0]), false), ...(isByHash && { hash }) } }
+    })
+    const client = clientOf([(await serve(answer)).url, (await serve(answer)).url])
+    const logs: unknown[] = []
+    for await (const log of getLogs(client, { address, blockHash: hash, audit: 'none' })) logs.push(log)
+    expect(logs).toHaveLength(1)
+  })
+
   it('if a pinned client has seen newer blocks since its endpoint failed', async () => {
     const [good, other] = [await startNode(), await startNode({ answer: cut, behind: EACH })]
     const client = clientOf([good.url, other.url]).pinned()
