@@ -50,7 +50,7 @@ interface Read<B, R> {
   readonly receipts: R | undefined
   /** What both were read from. */
   readonly json: BlockJson
-  /** What is wrong with the receipts. */
+  /** What is wrong with the receipts, or with the traces. */
   readonly fault: IntegrityError | undefined
 }
 
@@ -152,8 +152,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
       // What fits no other reply may be the block.
       if (link !== undefined) return unusable(error, fetched.origins.block)
-      if (error !== fault) throw error
-      return { ...read, fetched, receiptsByHash: undefined, traces }
+      return { ...read, fault: error, fetched, receiptsByHash: undefined, traces }
     }
   }
 

@@ -148,6 +148,18 @@ describe('what is wrong', () => {
     expect((await arrive()).fault).toMatchObject(fault)
   })
 
+  it('with traces that never fit, too', async () => {
+    const none: NonNullable<ChainOptions['answer']> = ({ method }) => (method.startsWith('debug_') ? { result: [] } : undefined)
+    const server = await serve(chainAnswer({ head: 5, transactions: () => 1, answer: none }))
+    const client = clientOf(server.url)
+    const fetcher = new Fetcher(client, { full: false, receipts: false, traces: 'callTracer' })
+    const traces = { form: 'callTracer', read: (bytes: Buffer) => ({ linked: parseResult(bytes) as object[] }) } as const
+    const arrive = async (link?: Link) => new Arrivals(client, fetcher, { ...reader, traces }).arrive(await fetcher.fetch(3n, undefined), undefined, link)
+    const fault = { name: 'IntegrityError', message: 'block 3 has 1 transactions, but traces of 0' }
+    expect(await errorOf(arrive(new Link()))).toMatchObject(fault)
+    expect((await arrive()).fault).toMatchObject(fault)
+  })
+
   it('with JSON names the endpoint, after four requests, and shows nothing of the reply', async () => {
     const block = () => {
       throw new SyntaxError('SECRET is no JSON')
