@@ -2,6 +2,8 @@ import type { Client, Request } from '../client/client.ts'
 import { connectionsOf, deadlineOf, ONLY, type RequestMarks } from '../client/internals.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import { decodeQuantity } from '../eth/codec/quantity.ts'
+import type { Reply } from '../rpc/call.ts'
 import { shown } from './link.ts'
 import type { LogSpan } from './log-reply.ts'
 
@@ -49,18 +51,38 @@ export class LogGivers {
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
-      return isLagging(error) ? new IntegrityError(`${name} gave the logs up to block ${last}, which it does not have at the end: ${OTHER_NODE}`) : undefined
+      const isMissing = isLagging(error) || (error.kind === 'pruned' && (await this.#isBelow(name, last, signal)))
+      return isMissing ? new IntegrityError(`${name} gave the logs up to block ${last}, which it does not have at the end: ${OTHER_NODE}`) : undefined
     }
     if (found === undefined || found === hash) return undefined
     return new IntegrityError(`block ${to} came as ${hash}, and at the end as ${shown(found)} from ${name}, which gave logs: ${OTHER_NODE}`)
   }
 
+  /**
+   * Whether its newest block is below this one. What is old and missing counts as dropped, though
+   * the node may never have had it. False if it does not answer.
+   */
+  async #isBelow(name: string, number: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      return decodeQuantity((await this.#ask(name, { method: 'eth_blockNumber', params: [], signal })).take()) < number
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
+      return false
+    }
+  }
+
   /** As the endpoint has it; undefined if it does not have the block. */
   async #hashOf(name: string, number: number, required: boolean, signal: AbortSignal): Promise<unknown> {
     const params = [`0x${number.toString(16)}`, false]
-    const settings = { signal, attempts: ATTEMPTS, deadlineMs: Math.min(DEADLINE_MS, deadlineOf(this.#client)), whilePaused: 'fail' as const }
-    const request: Request & RequestMarks = { method: 'eth_getBlockByNumber', params, required, ...settings, [ONLY]: name }
-    return ((await this.#client.send(request)).take() as { hash?: unknown } | null)?.hash
+    const reply = await this.#ask(name, { method: 'eth_getBlockByNumber', params, required, signal })
+    return (reply.take() as { hash?: unknown } | null)?.hash
+  }
+
+  #ask(name: string, asked: Request): Promise<Reply> {
+    const deadlineMs = Math.min(DEADLINE_MS, deadlineOf(this.#client))
+    const request: Request & RequestMarks = { ...asked, attempts: ATTEMPTS, deadlineMs, whilePaused: 'fail', [ONLY]: name }
+    return this.#client.send(request)
   }
 }
 

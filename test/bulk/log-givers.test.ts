@@ -55,10 +55,10 @@ async function startNode({ head = HEAD, behind = 0, isForked = false, answer: la
   return { url: (await serve(answer)).url, ranges: () => ranges }
 }
 
-async function countOf(later: Later): Promise<{ count: number; ranges: number }> {
+async function countOf(later: Later, to = HEAD): Promise<{ count: number; ranges: number }> {
   const [good, other] = [await startNode(), await startNode(later)]
   let count = 0
-  for await (const { logs } of getLogs(clientOf([good.url, other.url]), { address, from: 0, to: HEAD, audit: 'none' }).pages()) count += logs.length
+  for await (const { logs } of getLogs(clientOf([good.url, other.url]), { address, from: 0, to, audit: 'none' }).pages()) count += logs.length
   return { count, ranges: other.ranges() }
 }
 
@@ -67,6 +67,10 @@ describe('at the end of a job without an audit, it fails', () => {
     const error = await errorOf(countOf({ head: 10 }))
     expect(error).toBeInstanceOf(IntegrityError)
     expect(error.message).toMatch(/^127\.0\.0\.1:\d+ gave the logs up to block \d+, which it does not have at the end: another node may have taken its place/)
+  })
+
+  it('if an endpoint never had what it seems to have dropped, for its age', async () => {
+    expect((await errorOf(countOf({ head: 10 }, HEAD - 10_000))).message).toContain('which it does not have at the end')
   })
 
   it('if an endpoint has another last block', async () => {
