@@ -64,7 +64,7 @@ interface Unusable {
   readonly origin: Tally | undefined
 }
 
-/** Whether both contradict other replies in the same way, as where the chain itself does. */
+/** Whether both replies contradict others in the same way, as after a reorganisation. */
 function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
   return why instanceof IntegrityError && why.message === last?.why.message
 }

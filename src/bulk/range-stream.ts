@@ -128,8 +128,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   }
 
   /**
-   * The verified block, or another one in its place that follows the previous block. Known only
-   * now: the previous one may have been replaced, and has had its own hash since then alone.
+   * The verified block, or another one in its place that follows the previous block. That can be
+   * checked only now: where the previous block was replaced, its hash was not known before.
    */
   async function linked(verified: Arrived<B, R>): Promise<Arrived<B, R>> {
     const { number, origins } = verified.fetched

@@ -124,7 +124,7 @@ export class Heads {
 
   /**
    * A call waits for an endpoint that says nothing, for lack of another one: those below the newest
-   * block are asked as those that are behind.
+   * block are asked as often as those that are behind.
    */
   awaited(): void {
     const { newest } = this
@@ -132,8 +132,8 @@ export class Heads {
   }
 
   /**
-   * An endpoint does not have what may be in the newest block, and what others have by now decides
-   * whether that says anything: all are asked soon.
+   * An endpoint does not have what may be in the newest block. Whether that means anything depends
+   * on what the others have by now: all are asked soon.
    */
   missedNew(): void {
     for (const each of this.#heads) each.askAt = Math.min(each.askAt, each.askedAt + SOON_MS)
