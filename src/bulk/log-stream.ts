@@ -34,6 +34,8 @@ export interface LogStreamOptions {
   readonly blockHash: Hash | undefined
   /** Default: `bloom` if the range is final. */
   readonly audit: AuditLevel | undefined
+  /** Whoever reads the pages proves them. */
+  readonly isProvenLater?: boolean | undefined
   readonly signal: AbortSignal | undefined
   readonly maxBytes: number
   readonly onProgress: ((progress: LogProgress) => void) | undefined
@@ -101,7 +103,7 @@ export class LogStream<T> {
 
   /** Pages tile the range. */
   async *pages(): AsyncGenerator<ReadLogs<T>, void, undefined> {
-    const { signal, filter, maxBytes, onProgress } = this.#options
+    const { signal, filter, maxBytes, onProgress, blockHash, isProvenLater = false } = this.#options
     const client = this.#client
     const { stop, release } = stopWith(signal)
     try {
@@ -154,7 +156,7 @@ export class LogStream<T> {
           signal?.throwIfAborted()
           const items = await auditor.check(page)
           // A node without a block refuses a question by its hash: no logs are left out in silence.
-          if (level === 'none' && this.#options.blockHash === undefined) givers.gave(page)
+          if (level === 'none' && !isProvenLater && blockHash === undefined) givers.gave(page)
           if (page.to === span.to) {
             // Anew, if logs had to be requested again since.
             const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(stoppable, span)

@@ -42,7 +42,8 @@ export class RangeLogs<L> {
   constructor(client: Client, { from, to, filter, maxBytes, signal, chainId }: RangeLogsOptions, reader: PageReader<L>) {
     this.#reader = reader
     const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
-    this.#pages = new LogStream(client, { filter, range, blockHash: undefined, audit: 'none', signal, maxBytes, onProgress: undefined }, reader).pages()
+    const options = { filter, range, blockHash: undefined, audit: 'none', isProvenLater: true, signal, maxBytes, onProgress: undefined } as const
+    this.#pages = new LogStream(client, options, reader).pages()
     this.#page = { to: from - 1, items: [] }
     const asked = signal === undefined ? client : client.with({ signal })
     this.#auditor = new Auditor({

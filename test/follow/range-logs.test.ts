@@ -5,9 +5,10 @@ import { RangeLogs } from '../../src/follow/range-logs.ts'
 import { CONTRACT, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
 import { clientOf, errorOf, serve } from '../support/server.ts'
 
-async function start(chain: ForkingChain, faults: NodeFaults = {}) {
-  const server = await serve(chain.node(faults))
-  const client = clientOf(server.url)
+async function start(chain: ForkingChain, faults: NodeFaults = {}, nodes = 1) {
+  const servers = [await serve(chain.node(faults))]
+  while (servers.length < nodes) servers.push(await serve(chain.node(faults)))
+  const client = clientOf(servers.map(({ url }) => url) as [string])
   const span = { from: 1, to: chain.head }
   const options = { ...span, filter: checkFilter({ address: CONTRACT }), maxBytes: 1e7, signal: undefined, chainId: 1 }
   const logs = new RangeLogs(client, options, decodedLogs())
@@ -27,7 +28,7 @@ async function start(chain: ForkingChain, faults: NodeFaults = {}) {
     }
     return counts
   }
-  const methods = () => server.requests.flatMap(({ entries }) => entries.map(({ method }) => method))
+  const methods = () => servers.flatMap(({ requests }) => requests).flatMap(({ entries }) => entries.map(({ method }) => method))
   return { all, methods }
 }
 
@@ -39,6 +40,14 @@ it('the logs of each block, by one request for all of them', async () => {
   // The test asks for each; the range, for its end, twice.
   expect(methods().filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(30 + 2)
   expect(methods()).not.toContain('eth_getBlockReceipts')
+})
+
+it('an endpoint is not asked at the end whether it has what it gave: that is proven', async () => {
+  const chain = new ForkingChain(30)
+  const { all, methods } = await start(chain, {}, 2)
+  expect(await all()).toEqual(chain.blocks.slice(1).map(({ logs }) => [logs, logs]))
+  // Each endpoint is asked for the first block, too.
+  expect(methods().filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(30 + 2 + 2)
 })
 
 it('those that the node leaves out come from the receipts of the blocks whose bloom has them', async () => {
