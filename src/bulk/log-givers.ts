@@ -1,22 +1,23 @@
 import type { Client, Request } from '../client/client.ts'
-import { connectionsOf, deadlineOf, ONLY, type RequestMarks } from '../client/internals.ts'
+import { clockOf, connectionsOf, deadlineOf, napOf, ONLY, type RequestMarks } from '../client/internals.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
-import type { Reply } from '../rpc/call.ts'
 import { shown } from './link.ts'
 import type { LogSpan } from './log-reply.ts'
 
-/** Attempts at an endpoint: a few seconds for one that cannot be reached, or that lags. */
-const ATTEMPTS = 6
-/** Time for one question, in ms: the last page waits for it, also where an endpoint is silent. */
-const DEADLINE_MS = 10_000
+/** Attempts at an endpoint that cannot be reached. */
+const ATTEMPTS = 4
+/** How long the last page waits for an endpoint that is silent, or behind, in ms. */
+const WAIT_MS = 10_000
+/** How often one that is behind is asked for its newest block, in ms. */
+const LOOK_EVERY_MS = 500
 
 /**
  * The endpoints that gave logs which no audit proves, each with the last block of what it gave. The
  * node behind an endpoint may be replaced by one that has fewer blocks, which gives no logs for the
- * others. So each is asked at the end whether it still has what it gave. Nothing for a single
- * endpoint, which is asked for the last block anyway.
+ * others. So each is asked at the end whether it still has what it gave. A single endpoint is not:
+ * it is asked for the last block anyway.
  */
 export class LogGivers {
   readonly #client: Client
@@ -43,55 +44,49 @@ export class LogGivers {
   }
 
   async #faultOf(name: string, last: number, to: number, hash: Hash, signal: AbortSignal): Promise<IntegrityError | undefined> {
-    let found: unknown
-    try {
-      // Some nodes answer with an error for a block that they do not have yet.
-      found = await this.#hashOf(name, to, false, signal).catch(undefinedIfLagging)
-      if (found === undefined) await this.#hashOf(name, last, true, signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
-      const isMissing = isLagging(error) || (error.kind === 'pruned' && (await this.#isBelow(name, last, signal)))
-      return isMissing ? new IntegrityError(`${name} gave the logs up to block ${last}, which it does not have at the end: ${OTHER_NODE}`) : undefined
-    }
+    const [head, found] = await Promise.all([this.#headOf(name, last, signal), this.#hashOf(name, to, signal)])
+    if (head !== undefined && head < last)
+      return new IntegrityError(`${name} gave the logs up to block ${last}, and is at block ${head} at the end: ${OTHER_NODE}`)
     if (found === undefined || found === hash) return undefined
     return new IntegrityError(`block ${to} came as ${hash}, and at the end as ${shown(found)} from ${name}, which gave logs: ${OTHER_NODE}`)
   }
 
   /**
-   * Whether its newest block is below this one. What is old and missing counts as dropped, though
-   * the node may never have had it. False if it does not answer.
+   * Its newest block; undefined if it does not answer. One that is below `least` gets some time:
+   * it may be one of several nodes behind one URL, the others of which have the block.
    */
-  async #isBelow(name: string, number: number, signal: AbortSignal): Promise<boolean> {
-    try {
-      return decodeQuantity((await this.#ask(name, { method: 'eth_blockNumber', params: [], signal })).take()) < number
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
-      return false
+  async #headOf(name: string, least: number, signal: AbortSignal): Promise<number | undefined> {
+    const clock = clockOf(this.#client)
+    const until = clock.now() + this.#waitMs
+    for (;;) {
+      const head = await this.#ask(name, 'eth_blockNumber', [], (result) => Number(decodeQuantity(result)), signal)
+      if (head === undefined || head >= least || clock.now() >= until) return head
+      await napOf(this.#client)('eth_blockNumber', clock.now() + LOOK_EVERY_MS, signal).over
     }
   }
 
-  /** As the endpoint has it; undefined if it does not have the block. */
-  async #hashOf(name: string, number: number, required: boolean, signal: AbortSignal): Promise<unknown> {
+  /** A block's hash, as the endpoint has it; undefined without the block, or without an answer. */
+  #hashOf(name: string, number: number, signal: AbortSignal): Promise<unknown> {
     const params = [`0x${number.toString(16)}`, false]
-    const reply = await this.#ask(name, { method: 'eth_getBlockByNumber', params, required, signal })
-    return (reply.take() as { hash?: unknown } | null)?.hash
+    return this.#ask(name, 'eth_getBlockByNumber', params, (block) => (block as { hash?: unknown } | null)?.hash, signal)
   }
 
-  #ask(name: string, asked: Request): Promise<Reply> {
-    const deadlineMs = Math.min(DEADLINE_MS, deadlineOf(this.#client))
-    const request: Request & RequestMarks = { ...asked, attempts: ATTEMPTS, deadlineMs, whilePaused: 'fail', [ONLY]: name }
-    return this.#client.send(request)
+  /** What `read` makes of its answer; undefined without one. */
+  async #ask<V>(name: string, method: string, params: readonly unknown[], read: (result: unknown) => V, signal: AbortSignal): Promise<V | undefined> {
+    const deadlineMs = this.#waitMs
+    const request: Request & RequestMarks = { method, params, signal, attempts: ATTEMPTS, deadlineMs, whilePaused: 'fail', [ONLY]: name }
+    try {
+      return read((await this.#client.send(request)).take())
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
+      return undefined
+    }
   }
-}
 
-function isLagging(error: unknown): boolean {
-  return error instanceof HexlineError && error.kind === 'lagging'
-}
-
-function undefinedIfLagging(error: unknown): undefined {
-  if (!isLagging(error)) throw error
+  get #waitMs(): number {
+    return Math.min(WAIT_MS, deadlineOf(this.#client))
+  }
 }
 
 const OTHER_NODE = "another node may have taken its place, so that logs are missing; start again, or add an audit: 'bloom' finds them"
