@@ -106,7 +106,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * names endpoints that were to be used only if there is no other.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
-    const avoid = new Set(avoided)
+    const asked = new Set<string>()
     let fetched = first
     let last: Unusable | undefined
     for (let attempt = 1; ; attempt++) {
@@ -117,11 +117,11 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
         return arrived
       }
       const { origin } = arrived
-      if (origin?.endpoint !== undefined) avoid.add(origin.endpoint)
-      const isAgreed = isRepeated(arrived, last) && avoid.size >= (connectionsOf(this.#client)?.length ?? 1)
+      if (origin?.endpoint !== undefined) asked.add(origin.endpoint)
+      const isAgreed = isRepeated(arrived, last) && asked.size >= (connectionsOf(this.#client)?.length ?? 1)
       if (attempt === ATTEMPTS || isAgreed) throw neverUsable(this.#client, first.number, arrived)
       last = arrived
-      fetched = await this.#fetcher.fetch(first.number, signal, true, [...avoid])
+      fetched = await this.#fetcher.fetch(first.number, signal, true, [...avoided, ...asked])
     }
   }
 
