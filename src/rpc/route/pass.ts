@@ -4,7 +4,10 @@ import type { CallFailure } from '../call-failure.ts'
 import { isThrottled, mayRepeat } from '../failure-kinds.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** For how long an endpoint that throttles is waited for, in ms, where there is another way. */
+/**
+ * For how long an endpoint that throttles is waited for, in ms, where there is another way, or one
+ * that is out.
+ */
 const WAITED_FOR_MS = 10_000
 
 /** One pass of a call over the endpoints: which of them have failed it, and how. */
@@ -18,6 +21,8 @@ export class Pass {
   givenUp = 0
   /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
   isWorthWaiting = false
+  /** It will do so soon, and the call is sent again then: those that are out are not asked. */
+  isBackSoon = false
   readonly #call: Call
 
   constructor(call: Call) {
@@ -29,7 +34,9 @@ export class Pass {
     this.posts += failure.posts
     this.endpoints.push(endpoint)
     this.failures.push(failure)
-    this.isWorthWaiting ||= isThrottled(failure.error) && this.#mayAnswerLater(endpoint, now)
+    if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
+    this.isWorthWaiting = true
+    this.isBackSoon ||= this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)
   }
 
   /**
@@ -48,6 +55,13 @@ export class Pass {
   #mayAnswerLater(endpoint: Endpoint, now: number): boolean {
     if (endpoint.lacks(this.#call.method, now)) return false
     return !hasSubstitute(this.#call) || now - endpoint.health.answeredAt < WAITED_FOR_MS
+  }
+
+  /** The retry layer repeats the call after throttling that lasts this long, which is not long. */
+  #isSentAgain(pauseMs: number, now: number): boolean {
+    const { attempts, deadline, whilePaused } = this.#call
+    const isRepeated = whilePaused === 'wait' || (whilePaused === undefined && attempts > 1)
+    return isRepeated && pauseMs < WAITED_FOR_MS && now + pauseMs < deadline
   }
 
   /**

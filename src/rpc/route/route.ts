@@ -93,8 +93,8 @@ class Router {
       const now = this.#now()
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
-      if (endpoint === undefined || (pass.isWorthWaiting && !endpoint.canAnswer(call, trait, now)))
-        throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
+      const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
+      if (endpoint === undefined || isHopeless) throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {

@@ -612,6 +612,20 @@ describe('a paused endpoint', () => {
     expect(late).toEqual([4, 5, 6, 7].map((i) => ({ status: 'fulfilled', value: answerTo([i]) })))
   })
 
+  test('is waited for by each call that it throttles: none goes to one that is out, and says nothing', async () => {
+    const asked = new Set<unknown>()
+    const isFirst = ({ method, params }: Entry) => method === 'eth_getBalance' && asked.size < asked.add(params[0]).size
+    const throttles = (entry: Entry) => (isFirst(entry) && Number(entry.params[0]) % 3 === 0 ? failed(entry, -32005, 'rate limit exceeded') : undefined)
+    const [a, b] = [await serve(silent), await serve(node({ answer: throttles }))]
+    const client = clientOf([a.url, b.url], { retry: {} })
+    const numbers = Array.from({ length: 60 }, (_, i) => i)
+    const started = clock.now()
+    expect(await Promise.all(numbers.map((i) => read(client, i)))).toEqual(numbers.map((i) => answerTo([i])))
+    expect(clock.now() - started).toBeLessThan(5_000)
+    // They went there once, before it was given up.
+    expect(counts(a, b)).toEqual([60, 80])
+  })
+
   test('delays no call beyond the first endpoint that is back: calls in its line go there', async () => {
     const limit = limiter(clock, { perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
     const slow = await serve(limit.answer)
