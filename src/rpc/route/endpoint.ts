@@ -191,7 +191,7 @@ export class Endpoint {
 
   /** It has been silent for a while: gives it up unless it still answers. Never rejects. */
   async challenge(goesElsewhere: (call: Call) => boolean): Promise<void> {
-    if ((await this.#challenge.isLost()) && !this.health.isOut) this.giveUp(this.#clock.now(), 'no reply', goesElsewhere)
+    if ((await this.#challenge.isLost()) && !this.isGivenUp) this.giveUp(this.#clock.now(), 'no reply', goesElsewhere)
   }
 
   /** No call waits any more. */

@@ -150,12 +150,13 @@ export class Health {
     if (this.#out === undefined ? isTooMuch : now >= this.#dueAt) this.#leaveOut('fails', now)
   }
 
-  /** Its replies have been given up. */
+  /** Its replies have been given up. It may be out for another reason, and then stays so. */
   giveUp(now: number): void {
+    if (this.isOut) return
     this.failed(now, now)
     // A failure of the same turn has counted already.
     if (this.#out === undefined) this.#leaveOut('fails', now)
-    this.mayBeSlow = this.isOut
+    this.mayBeSlow = true
   }
 
   /** It was asked whether it is back, and did not answer. */

@@ -271,7 +271,7 @@ class Router {
     const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
     for (const each of this.#endpoints) {
       const { health, isGivenUp } = each
-      if ((health.isOut && !isGivenUp) || !health.isSilent(now) || !this.#endpoints.some(answers)) continue
+      if (!health.isSilent(now) || !this.#endpoints.some(answers)) continue
       const goesElsewhere = (call: Call) => this.#goesElsewhere(call, each, isGivenUp)
       if (isGivenUp) each.giveUpLeft(goesElsewhere)
       else if (health.hasAnswered) void each.challenge(goesElsewhere)

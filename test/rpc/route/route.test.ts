@@ -306,6 +306,20 @@ describe('an endpoint that has never answered', () => {
   })
 })
 
+test.each([
+  ['has never answered', 0, 2_000],
+  ['has answered', 1, 3_000],
+])('a silent endpoint that %s is given up also where it is out already, since a shorter timeout has passed', async (_, answers, mostMs) => {
+  const [a, b] = [await serve(...([...Array(answers).fill(node()), silent] as [Answer])), await serve(node())]
+  const client = clientOf([a.url, b.url], { timeoutMs: 60_000, deadlineMs: 60_000, retry: false })
+  if (answers > 0) await read(client, 0)
+  const started = clock.now()
+  const long = read(client, 1)
+  expect(await errorOf(read(client.with({ timeoutMs: 900 }), 2))).toMatchObject({ kind: 'timeout' })
+  expect(await long).toEqual(answerTo([1]))
+  expect(clock.now() - started).toBeLessThan(mostMs)
+})
+
 describe('an endpoint that has answered, and then goes silent', () => {
   const patient: ClientOptions = { timeoutMs: 2 ** 31 - 1, deadlineMs: Number.POSITIVE_INFINITY, retry: false }
 
