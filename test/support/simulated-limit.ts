@@ -9,6 +9,8 @@ export interface World {
   readonly burst?: number
   /** Share of POSTs that are throttled for another reason. Default 0. */
   readonly byChance?: number
+  /** Share of calls that are throttled for another reason, each by itself. Default 0. */
+  readonly callsByChance?: number
   /** What is refused: whole POSTs with calls over the limit, or only the calls over it. */
   readonly refuses: 'entries' | 'posts'
   /** Latency of each reply, in ms, plus or minus a tenth. */
@@ -41,7 +43,7 @@ const LONGEST_PAUSE = 2000
  * second, and the part of calls that was refused.
  */
 export function simulate(world: World) {
-  const { limitAt = () => Number.POSITIVE_INFINITY, burst = 0, byChance = 0, refuses, latencyMs, retryAfterMs = 0 } = world
+  const { limitAt = () => Number.POSITIVE_INFINITY, burst = 0, byChance = 0, callsByChance = 0, refuses, latencyMs, retryAfterMs = 0 } = world
   const { slots = 8, maxCalls = 100, demand = () => Number.POSITIVE_INFINITY, untilMs, seed = 1 } = world
   const random = randomFrom(seed)
   const pace = new Pacer(undefined, 0)
@@ -63,7 +65,7 @@ export function simulate(world: World) {
       return
     }
     waiting += calls - answered
-    pace.throttled({ sentAt, tookMs: now - sentAt, pauseMs: retryAfterMs }, now)
+    pace.throttled({ sentAt, tookMs: now - sentAt, part: (calls - answered) / calls, pauseMs: retryAfterMs }, now)
     if (retryAfterMs > 0 || !isAnswering) {
       if (now >= pausedUntil) pauses++
       pausedUntil = Math.max(pausedUntil, now + (retryAfterMs || Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (pauses - 1))))
@@ -92,6 +94,7 @@ export function simulate(world: World) {
       let answered = !isLimited ? calls : refuses === 'posts' ? (tokens >= calls ? calls : 0) : Math.min(calls, Math.floor(tokens))
       if (isLimited) tokens -= answered
       if (random() < byChance) answered = refuses === 'posts' ? 0 : Math.floor(answered / 2)
+      if (callsByChance > 0) for (let left = answered; left > 0; left--) if (random() < callsByChance) answered--
       const second = seconds[Math.floor(now / 1000)] as { answered: number; refused: number }
       second.answered += answered
       second.refused += calls - answered

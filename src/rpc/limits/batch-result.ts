@@ -47,6 +47,8 @@ export interface BatchResult {
   readonly refusal: HexlineError | undefined
   /** Of the calls that were throttled, the failure that asks for the longest pause. */
   readonly throttling: HexlineError | undefined
+  /** Calls that were throttled. */
+  readonly throttled: number
 }
 
 /** Counts the outcomes of `batch`, which are in the order of its calls. */
@@ -56,6 +58,7 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
   let bytes = 0
   let rejected = 0
   let strained = 0
+  let throttled = 0
   let refusal: HexlineError | undefined
   let throttling: HexlineError | undefined
   let whole: BatchResult['whole'] | undefined
@@ -69,8 +72,10 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
     }
     if (isStrained(outcome)) strained++
     if (calls.length > 1 && isTooLarge(outcome)) refusal = outcome
-    else if (isThrottled(outcome)) throttling = throttling === undefined || pauseOf(outcome) > pauseOf(throttling) ? outcome : throttling
-    else if (outcome instanceof RpcError) rejected++
+    else if (isThrottled(outcome)) {
+      throttled++
+      throttling = throttling === undefined || pauseOf(outcome) > pauseOf(throttling) ? outcome : throttling
+    } else if (outcome instanceof RpcError) rejected++
   }
   return {
     batch,
@@ -81,6 +86,7 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
     strained,
     refusal,
     throttling,
+    throttled,
   }
 }
 

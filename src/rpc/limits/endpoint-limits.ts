@@ -320,8 +320,8 @@ export class EndpointLimits {
     return isPaused
   }
 
-  #verdictOn({ batch, answered }: BatchResult, pauseMs: number, now: number): Verdict {
-    const { nthBusy, sentAt } = batch
+  #verdictOn({ batch, answered, throttled }: BatchResult, pauseMs: number, now: number): Verdict {
+    const { calls, nthBusy, sentAt } = batch
     if (answered.length === 0) {
       // More at a time than were ever answered: their number may be the reason, unless the rate is
       // beyond what is known to be taken.
@@ -330,7 +330,7 @@ export class EndpointLimits {
       // A single POST is turned away for the rate: those before may have been, too.
       if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
     }
-    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, pauseMs }, now)
+    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part: throttled / calls.length, pauseMs }, now)
   }
 }
 

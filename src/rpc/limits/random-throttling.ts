@@ -89,7 +89,16 @@ const RESTORED = 1 / 2
  */
 type State =
   | { readonly is: 'watching' }
-  | { readonly is: 'trial'; readonly since: number; readonly length: number; hasAnswers: boolean; ignored: number; posts: number; refused: number }
+  | {
+      readonly is: 'trial'
+      readonly since: number
+      readonly length: number
+      hasAnswers: boolean
+      ignored: number
+      posts: number
+      refused: number
+      parts: number
+    }
   | { readonly is: 'probation'; readonly since: number; readonly level: number; posts: number; score: number }
 
 const WATCHING: State = { is: 'watching' }
@@ -104,15 +113,19 @@ const WATCHING: State = { is: 'watching' }
  * limit then stops refusing, and chance does not. A refusal in the trial means that throttling is
  * random, and
  *
- *     p = POSTs refused / POSTs,  in trials and far below the level, the newest counting most
+ *     p = sum of refused / POSTs,  in trials and far below the level, the newest counting most
  *
- * is the part of POSTs refused at random. The rate goes back to the highest level that was cut
- * because of it. If half of the POSTs are refused there, the trial was wrong. From then on, a
- * refusal changes nothing until a cumulative sum test (CUSUM; E. S. Page, Continuous Inspection
- * Schemes, 1954) finds more than p:
+ * is the part refused at random, where `refused` is the part of a POST's calls that was refused.
+ * The rate goes back to the highest level that was cut because of it. If half is refused there, the
+ * trial was wrong. From then on, a refusal changes nothing until a cumulative sum test (CUSUM;
+ * E. S. Page, Continuous Inspection Schemes, 1954) finds more than p:
  *
- *     S = max(0, S + ln(q / p))              if refused,
- *         max(0, S + ln((1 - q) / (1 - p)))  if not,       q = p + 0.1,  until S > 4.5
+ *     S = max(0, S + refused * ln(q / p) + (1 - refused) * ln((1 - q) / (1 - p))),
+ *
+ *     q = p + 0.1,  until S > 4.5
+ *
+ * The part counts, since nearly every long POST has a call that is refused at random, but no larger
+ * part of its calls.
  *
  * Where nothing at all is answered for a while, neither the rate nor chance need be the reason: the
  * next answer undoes most of what the refusals have done to the level.
@@ -122,10 +135,12 @@ export class RandomThrottling {
   #state: State = WATCHING
   #isRandom = false
   /**
-   * Weighted sums over POSTs in trials and far below the level: their number, and those refused.
+   * Weighted sums over POSTs in trials and far below the level: their number, those refused, and
+   * the parts of these that were.
    */
   #posts = 0
   #refused = 0
+  #parts = 0
   #score = 0
   /** The highest level that was cut though it was not exceeded. */
   #best = 0
@@ -199,11 +214,11 @@ export class RandomThrottling {
     this.#answeredCalls += calls
     if (calls > 0) this.#endOutage(sentAt, now)
     if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
-    if (isWhole) this.#add(sentAt, false, now)
+    if (isWhole) this.#add(sentAt, 0, now)
   }
 
   throttled(throttling: Throttling, now: number): RateVerdict {
-    const { sentAt, tookMs } = throttling
+    const { sentAt, tookMs, part = 1 } = throttling
     if (sentAt < this.since) return 'known'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
     if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
@@ -215,7 +230,7 @@ export class RandomThrottling {
       }
     }
     const wasTrial = this.#state.is === 'trial'
-    const verdict = this.#add(sentAt, true, now)
+    const verdict = this.#add(sentAt, part, now)
     if (verdict !== undefined) return verdict
     if (wasTrial || this.#state.is !== 'watching' || (this.#isRandom && this.#score < LIKELIER)) return 'random'
     return this.#cut(throttling, now)
@@ -235,7 +250,7 @@ export class RandomThrottling {
   }
 
   get #part(): number {
-    return this.#isRandom ? Math.min(MOST_PART, this.#refused / this.#posts) : 0
+    return this.#isRandom ? Math.min(MOST_PART, this.#parts / this.#posts) : 0
   }
 
   #cut(throttling: Throttling, now: number): RateVerdict {
@@ -249,18 +264,18 @@ export class RandomThrottling {
     return verdict
   }
 
-  /** What became of a POST. A verdict where that is clear. */
-  #add(sentAt: number, isRefused: boolean, now: number): RateVerdict | undefined {
-    this.#score = sum(this.#score, isRefused, Math.max(LEAST_TESTED, this.#part), MORE)
+  /** Of a POST, this part of its calls was refused. A verdict where that is clear. */
+  #add(sentAt: number, refused: number, now: number): RateVerdict | undefined {
+    this.#score = sum(this.#score, refused, Math.max(LEAST_TESTED, this.#part), MORE)
     const state = this.#state
     if (state.is === 'trial') {
-      if (sentAt < state.since) return isRefused ? 'known' : undefined
-      this.#addToTrial(state, isRefused, now)
+      if (sentAt < state.since) return refused > 0 ? 'known' : undefined
+      this.#addToTrial(state, refused, now)
       return undefined
     }
     if (state.is === 'probation' && sentAt >= state.since) {
       const part = Math.max(LEAST_TESTED, this.#part)
-      state.score = sum(state.score, isRefused, part, Math.max(MORE, WRONG_PART - part))
+      state.score = sum(state.score, refused, part, Math.max(MORE, WRONG_PART - part))
       if (state.score >= WRONG_LIKELIER) {
         this.#forget()
         this.#estimate.moveTo(state.level)
@@ -269,14 +284,14 @@ export class RandomThrottling {
       }
       if (++state.posts > PROBATION_POSTS) this.#state = WATCHING
     }
-    if (sentAt >= this.#answeredAt && sentAt <= this.#farBelowUntil) this.#addFarBelow(isRefused, now)
+    if (sentAt >= this.#answeredAt && sentAt <= this.#farBelowUntil) this.#addFarBelow(refused, now)
     return undefined
   }
 
-  #addFarBelow(isRefused: boolean, now: number): void {
+  #addFarBelow(refused: number, now: number): void {
     this.#farBelow++
-    this.#count(1, Number(isRefused))
-    if (this.#isRandom || !isRefused || this.#refused < REFUSALS) return
+    this.#count(1, Number(refused > 0), refused)
+    if (this.#isRandom || refused === 0 || this.#refused < REFUSALS) return
     this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, (REFUSALS_IN_TRIAL * this.#posts) / this.#refused)), now)
   }
 
@@ -288,35 +303,37 @@ export class RandomThrottling {
   }
 
   #try(length: number, now: number): void {
-    this.#state = { is: 'trial', since: now, length, hasAnswers: false, ignored: 0, posts: 0, refused: 0 }
+    this.#state = { is: 'trial', since: now, length, hasAnswers: false, ignored: 0, posts: 0, refused: 0, parts: 0 }
   }
 
-  #addToTrial(trial: State & { is: 'trial' }, isRefused: boolean, now: number): void {
-    if (!trial.hasAnswers && isRefused && ++trial.ignored <= IGNORED) return
+  #addToTrial(trial: State & { is: 'trial' }, refused: number, now: number): void {
+    if (!trial.hasAnswers && refused > 0 && ++trial.ignored <= IGNORED) return
     trial.hasAnswers = true
     trial.posts++
-    if (isRefused) trial.refused++
-    const isTooMany = trial.posts >= TOO_MANY_FROM && trial.refused >= Math.max(LEAST_TOO_MANY, TOO_MANY * trial.posts)
+    trial.refused += Number(refused > 0)
+    trial.parts += refused
+    const isTooMany = trial.posts >= TOO_MANY_FROM && trial.parts >= Math.max(LEAST_TOO_MANY, TOO_MANY * trial.posts)
     if (isTooMany && ++this.#halvings <= MOST_HALVINGS) {
       this.#estimate.moveTo(this.#estimate.level * SLOWER)
       this.#posts = 0
       this.#refused = 0
+      this.#parts = 0
       this.#try(LEAST_POSTS, now)
     } else if (trial.posts >= trial.length || (trial.posts >= ENOUGH_POSTS && now - trial.since > LONGEST_MS)) {
       this.#end(trial, now)
     }
   }
 
-  #end({ posts, refused }: State & { is: 'trial' }, now: number): void {
+  #end({ posts, refused, parts }: State & { is: 'trial' }, now: number): void {
     this.#halvings = 0
     this.#slowUntil = now
     this.#forget()
     // Where all were refused, that is not chance.
-    if (refused > 0 && refused < posts) {
+    if (refused > 0 && parts < posts) {
       const { level } = this.#estimate
       if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, score: 0 }
       this.#isRandom = true
-      this.#count(posts, refused)
+      this.#count(posts, refused, parts)
       this.#estimate.restore(this.#best)
       this.#startOver()
     }
@@ -324,9 +341,10 @@ export class RandomThrottling {
     this.#farBelowUntil = Number.NEGATIVE_INFINITY
   }
 
-  #count(posts: number, refused: number): void {
+  #count(posts: number, refused: number, parts: number): void {
     this.#posts = this.#posts * KEPT ** posts + posts
     this.#refused = this.#refused * KEPT ** posts + refused
+    this.#parts = this.#parts * KEPT ** posts + parts
     if (this.#isRandom && (this.#refused < LEAST_REFUSALS || this.#refused / this.#posts < LEAST_PART)) this.#forget()
   }
 
@@ -336,6 +354,7 @@ export class RandomThrottling {
     this.#isRandom = false
     this.#posts = 0
     this.#refused = 0
+    this.#parts = 0
   }
 
   /** The rate has changed: what is known of single POSTs is of the one before. */
@@ -348,10 +367,10 @@ export class RandomThrottling {
 }
 
 /**
- * The cumulative sum after another POST. It tests whether `part + more` of POSTs are refused,
- * rather than `part`.
+ * The cumulative sum after another POST, of which the part `refused` was. It tests whether
+ * `part + more` are refused in the mean, rather than `part`.
  */
-function sum(score: number, isRefused: boolean, part: number, more: number): number {
+function sum(score: number, refused: number, part: number, more: number): number {
   const other = part + more
-  return Math.max(0, score + Math.log(isRefused ? other / part : (1 - other) / (1 - part)))
+  return Math.max(0, score + refused * Math.log(other / part) + (1 - refused) * Math.log((1 - other) / (1 - part)))
 }

@@ -85,6 +85,8 @@ export interface Throttling {
   /** When it started, and how long it took, in ms. */
   readonly sentAt: number
   readonly tookMs: number
+  /** Which part of its calls was throttled. Default: all. */
+  readonly part?: number
   /** How long the endpoint is paused because of it, in ms. */
   readonly pauseMs: number
   /** Calls per second that were answered lately. */

@@ -255,6 +255,15 @@ describe('throttling unrelated to the rate', () => {
     }
   })
 
+  // Where a POST counted as refused if one of its calls was, 35 and 8 % of all calls were answered
+  // in the last two cases: the longer the POSTs, the more of them were, as beyond a limit.
+  test.each([0.03, 0.1, 0.3])('leads to none where single calls of POSTs are refused: %f of them', (callsByChance) => {
+    for (const seed of SEEDS) {
+      const seen = simulate({ callsByChance, refuses: 'entries', latencyMs: 50, demand: () => 2000, untilMs: 120_000, seed })
+      expect(seen.between(60, 120).used / 2000, `seed ${seed}`).toBeGreaterThan(0.9)
+    }
+  })
+
   test('leads to none at an endpoint that is rarely called, either', () => {
     const demand = (now: number) => (now % 2000 === 1 ? 2_000_000 : 0)
     for (const seed of SEEDS) {
