@@ -20,6 +20,8 @@ const against = {
    * pause ends, and then the call is answered: one that is out would only fail it.
    */
   out: 1e12,
+  /** It is out since it says nothing. Where the others are out, too, they at least fail soon. */
+  silent: 1e13,
   /** It does not have the block that is asked for, yet or any more, or the method. */
   lacking: 1e15,
 }
@@ -88,6 +90,7 @@ export class Choice {
     else if (endpoint === this.#current && priority === 'interactive') cost *= STAY
     cost = Math.min(cost, against.behind / 2)
     if (health.isOut) cost += against.out + Math.max(0, health.dueAt - now)
+    if (endpoint.isGivenUp) cost += against.silent
     if (queue.pausedUntil > now) cost += against.paused + (queue.pausedUntil - now)
     return cost
   }

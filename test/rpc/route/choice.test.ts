@@ -52,6 +52,7 @@ const against: [string, (endpoint: Endpoint, other: Endpoint, group: EndpointGro
   ['has failed the call', ({ name }) => ({ tried: [name] })],
   ['is paused', (endpoint) => pause(endpoint, now() + 1000)],
   ['is out', ({ health }) => health.giveUp(now())],
+  ['is out, and silent', (endpoint) => endpoint.giveUp(now(), 'no reply', () => false)],
   [
     'lacks the method',
     (endpoint) =>
