@@ -74,6 +74,8 @@ export interface PooledCall extends Call {
   readonly hasSubstitute?: boolean | undefined
   /** It waits for its endpoint even where that is given up. */
   readonly staysPut?: boolean | undefined
+  /** When it leaves an endpoint that is given up, although the others have failed it. */
+  readonly leavesAt?: number | undefined
 }
 
 /**
@@ -85,6 +87,16 @@ export function stayingPut(call: Call): PooledCall {
 
 export function staysPut(call: Call): boolean {
   return (call as PooledCall).staysPut === true
+}
+
+/** The call waits until then for its endpoint where that is given up, and others have failed it. */
+export function leavingAt(call: Call, leavesAt: number): PooledCall {
+  return { ...call, leavesAt }
+}
+
+/** Infinite where nothing was set. */
+export function leavesAt(call: Call): number {
+  return (call as PooledCall).leavesAt ?? Number.POSITIVE_INFINITY
 }
 
 /** The caller has another way to get the result where endpoints lack the method. */

@@ -284,6 +284,24 @@ describe('an endpoint that has never answered', () => {
     expect(await answer).toEqual(answerTo([0]))
   })
 
+  test('is called again, if the other one fails, which is called again after five seconds', async () => {
+    const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
+    let hasFailed = false
+    const failsOnce: Answer = (request, response) => {
+      const fails = asks(request) && !hasFailed
+      hasFailed ||= fails
+      return (fails ? broken : node())(request, response)
+    }
+    const [a, b] = [await serve(silent), await serve(failsOnce)]
+    const client = clientOf([a.url, b.url], { ...patient, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
+    const answer = read(client, 0)
+    await sleep(1_500)
+    expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, 1])
+    const started = clock.now()
+    expect(await answer).toEqual(answerTo([0]))
+    expect(clock.now() - started).toBeLessThan(5_000)
+  })
+
   test('is waited for until another one answers', async () => {
     const held = gate(node())
     const [a, b] = [await serve(held.answer), await serve(silent)]
