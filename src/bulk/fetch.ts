@@ -98,7 +98,7 @@ export class Fetcher {
     this.#traces = options.traces
     this.#urgentAttempts = options.urgentAttempts ?? Number.POSITIVE_INFINITY
     this.#clock = clockOf(client)
-    this.#patient = new PatientCalls(client)
+    this.#patient = PatientCalls.of(client)
     const connections = connectionsOf(client) ?? []
     this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
     this.#endpoints = connections.length

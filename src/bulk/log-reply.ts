@@ -129,8 +129,7 @@ export class LogAsker<T> {
     this.#client = client
     this.#bulk = client.with({ priority: 'bulk' })
     this.#urgent = client.with({ priority: 'interactive', attempts: Number.POSITIVE_INFINITY })
-    // A range may be too long for the node.
-    this.#patient = new PatientCalls(client, { mayBeTooMuch: true })
+    this.#patient = PatientCalls.of(client)
     this.#filter = filter
     this.#reader = reader
     this.#blockHash = blockHash
@@ -158,7 +157,8 @@ export class LogAsker<T> {
         ...(attempts !== undefined && { attempts }),
       }
       this.calls++
-      const reply = await this.#patient.send(urgent ? this.#urgent : this.#bulk, request)
+      const mayBeTooMuch = span.to > span.from
+      const reply = await this.#patient.send(urgent ? this.#urgent : this.#bulk, request, { mayBeTooMuch })
       const arrived = this.#arrived(question, reply, tally, attempt)
       const { endpoint } = tally
       const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)

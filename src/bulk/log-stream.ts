@@ -15,6 +15,7 @@ import type { CheckedFilter } from './log-filter.ts'
 import { LogGivers } from './log-givers.ts'
 import type { LogReader, LogSpan } from './log-reply.ts'
 import { ordered } from './ordered.ts'
+import { PatientCalls } from './patient-calls.ts'
 import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
 import { rangeLimitsOf } from './range-limits.ts'
 import { firstRangeSize } from './range-size.ts'
@@ -92,7 +93,7 @@ export class LogStream<T> {
   #auditor: Auditor<T> | undefined
 
   constructor(client: Client, options: LogStreamOptions, reader: PageReader<T>) {
-    this.#client = client
+    this.#client = PatientCalls.jobOf(client)
     this.#options = options
     this.#reader = reader
   }

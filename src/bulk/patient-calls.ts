@@ -22,11 +22,14 @@ const MOST_REPEATS = 3
  *
  * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
  * for less, and such a call is not repeated.
+ *
+ * The calls of a job, of whatever method, share one: each shows that others are answered.
  */
 export class PatientCalls {
+  static readonly #ofJobs = new WeakMap<Client, PatientCalls>()
+
   readonly #clock: Clock
   readonly #deadlineMs: number
-  readonly #mayBeTooMuch: boolean
   /** Calls that were answered so far. */
   #answered = 0
 
@@ -35,27 +38,42 @@ export class PatientCalls {
     return reply
   }
 
-  constructor(client: Client, { mayBeTooMuch = false } = {}) {
+  /** A client for one job: all of its parts that are given it share their `PatientCalls`. */
+  static jobOf(client: Client): Client {
+    const job = client.with({})
+    PatientCalls.#ofJobs.set(job, new PatientCalls(job))
+    return job
+  }
+
+  /** Those of the job whose client this is; else new ones. */
+  static of(client: Client): PatientCalls {
+    return PatientCalls.#ofJobs.get(client) ?? new PatientCalls(client)
+  }
+
+  private constructor(client: Client) {
     this.#clock = clockOf(client)
     this.#deadlineMs = deadlineOf(client)
-    this.#mayBeTooMuch = mayBeTooMuch
+  }
+
+  send(client: Client, request: Request & RequestMarks, { mayBeTooMuch = false } = {}): Promise<Reply> {
+    return this.#send(client, request, mayBeTooMuch, MOST_REPEATS)
   }
 
   /** `before` is how the node throttled the call, when it was sent before. */
-  send(client: Client, request: Request & RequestMarks, repeats = MOST_REPEATS, before?: HexlineError): Promise<Reply> {
+  #send(client: Client, request: Request & RequestMarks, mayBeTooMuch: boolean, repeats: number, before?: HexlineError): Promise<Reply> {
     const answered = this.#answered
     const began = this.#clock.now()
     return client.send(request).then(this.#onReply, (error) => {
       const areOthersAnswered = this.#answered > answered
       const isTimeout = error instanceof TimeoutError
       if (!isFailure(error) || !areOthersAnswered) throw isTimeout && error.attempts === 0 ? (before ?? error) : error
-      if (isThrottled(error)) return this.send(client, request, repeats, error)
-      const asksForLess = isTimeout && this.#mayBeTooMuch
-      if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.send(client, request, repeats, before)
+      if (isThrottled(error)) return this.#send(client, request, mayBeTooMuch, repeats, error)
+      const asksForLess = isTimeout && mayBeTooMuch
+      if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.#send(client, request, mayBeTooMuch, repeats, before)
       const enough = Math.min(ENOUGH_ATTEMPTS, request.attempts ?? ENOUGH_ATTEMPTS)
       const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
       if (!hasWaited || asksForLess || mayRepeat(error) !== true || repeats === 0) throw error
-      return this.send(client, request, repeats - 1, before)
+      return this.#send(client, request, mayBeTooMuch, repeats - 1, before)
     })
   }
 }
