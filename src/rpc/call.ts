@@ -74,8 +74,8 @@ export interface PooledCall extends Call {
   readonly hasSubstitute?: boolean | undefined
   /** It waits for its endpoint even where that is given up. */
   readonly staysPut?: boolean | undefined
-  /** When it leaves an endpoint that is given up, although the others have failed it. */
-  readonly leavesAt?: number | undefined
+  /** In this attempt, it waits for an endpoint that was given up, and may only be slow. */
+  readonly waitsForSlow?: boolean | undefined
 }
 
 /**
@@ -89,14 +89,14 @@ export function staysPut(call: Call): boolean {
   return (call as PooledCall).staysPut === true
 }
 
-/** The call waits until then for its endpoint where that is given up, and others have failed it. */
-export function leavingAt(call: Call, leavesAt: number): PooledCall {
-  return { ...call, leavesAt }
+/** Where the others fail it, the call waits for an endpoint that was given up. */
+export function waitingForSlow(call: Call): PooledCall {
+  return { ...call, waitsForSlow: true }
 }
 
-/** Infinite where nothing was set. */
-export function leavesAt(call: Call): number {
-  return (call as PooledCall).leavesAt ?? Number.POSITIVE_INFINITY
+/** A single attempt is the last one, too. */
+export function waitsForSlow(call: Call): boolean {
+  return call.attempts <= 1 || (call as PooledCall).waitsForSlow === true
 }
 
 /** The caller has another way to get the result where endpoints lack the method. */

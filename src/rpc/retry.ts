@@ -1,6 +1,6 @@
 import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiter, Waiting } from '../wait/waiting.ts'
-import type { Call, Layer, Reply, Send } from './call.ts'
+import { type Call, type Layer, type Reply, type Send, waitingForSlow } from './call.ts'
 import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
 import { retryEvents } from './events.ts'
 import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
@@ -37,6 +37,9 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   return (next) => (call) => next(call).catch((reason) => repeat(reason, attemptsOf(call, next), retryAt, waiting))
 }
 
+/** Where attempts have no limit, so that none is the last one, each fourth one is as patient. */
+const PATIENT_EVERY = 4
+
 /**
  * Repeats what failed with `reason`, until an attempt succeeds, `mayRepeat` says no, `attempts`
  * have failed, or the wait would outlast the deadline: then it fails at once, with the last
@@ -65,12 +68,14 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     }
     const found = await task.beforeWait?.(failure, posts + 1, until - now)
     if (found !== undefined) return found
-    if (failed === task.attempts - 1) stalls = Number.POSITIVE_INFINITY
+    const isLast = failed === task.attempts - 1
+    if (isLast) stalls = Number.POSITIVE_INFINITY
     else if (isStall(error)) stalls++
+    const isPatient = isLast || (task.attempts === Number.POSITIVE_INFINITY && failed % PATIENT_EVERY === PATIENT_EVERY - 1)
     before = failure
     try {
       await waiting.sleep(task, until)
-      return await task.again(failure, stalls)
+      return await task.again(failure, stalls, isPatient)
     } catch (another) {
       reason = another
     }
@@ -94,9 +99,9 @@ export interface Attempts<T> extends Waiter {
   mayRepeat(failure: CallFailure): boolean
   /**
    * Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the
-   * last attempt.
+   * last attempt. `isPatient`: what may only be slow is waited for.
    */
-  again(failure: CallFailure, stalls: number): Promise<T>
+  again(failure: CallFailure, stalls: number, isPatient: boolean): Promise<T>
   /**
    * Called before the wait for attempt number `attempt`. Ends the matter by resolving with a
    * result.
@@ -126,11 +131,11 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
       const found = await doubts?.find(failure)
       return found ?? reportRetry(method, failure, attempt, waitMs)
     },
-    again({ error, wasSent, endpoint }, stalls) {
+    again({ error, wasSent, endpoint }, stalls, isPatient) {
       const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
       const heldBy = !safe && mayBeHeld(error, wasSent) ? endpoint : call.heldBy
       call = { ...call, tried, heldBy, stalls }
-      return next(call)
+      return next(isPatient ? waitingForSlow(call) : call)
     },
     giveUp: (failure, last) => (doubts === undefined ? last.error : doubts.conclude(failure, last)),
   }

@@ -1,7 +1,7 @@
 import type { HexlineError } from '../../errors.ts'
 import { type Call, hasSubstitute } from '../call.ts'
 import type { CallFailure } from '../call-failure.ts'
-import { isThrottled, mayRepeat } from '../failure-kinds.ts'
+import { isThrottled, mayRepeat, saysOf } from '../failure-kinds.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /**
@@ -19,6 +19,8 @@ export class Pass {
   posts = 0
   /** How often an endpoint was given up while it had the call. */
   givenUp = 0
+  /** An endpoint that is working has failed the call, and may answer another attempt. */
+  hasIllOnes = false
   /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
   isWorthWaiting = false
   /** It will do so soon, and the call is sent again then: those that are out are not asked. */
@@ -34,6 +36,7 @@ export class Pass {
     this.posts += failure.posts
     this.endpoints.push(endpoint)
     this.failures.push(failure)
+    this.hasIllOnes ||= saysOf(failure.error) === 'ill'
     if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
     this.isWorthWaiting = true
     this.isBackSoon ||= this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)

@@ -1,11 +1,11 @@
 import { HexlineError, IntegrityError, RpcError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, hasSubstitute, leavesAt, leavingAt, type Reply, replyOf, type Send, stayingPut } from '../call.ts'
+import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut, waitsForSlow } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat, saysOf } from '../failure-kinds.ts'
+import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
 import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
@@ -50,11 +50,6 @@ export function route(options: RouteOptions): Send {
 const REBALANCE_MS = 250
 /** A filter is gone when its endpoint has been out of use for this long, in ms. */
 const FILTER_LOST_MS = 30_000
-/**
- * A call that comes back to an endpoint which is given up, since another one has failed it, waits
- * there for this long, in ms, before the next attempt.
- */
-const COMES_BACK_MS = 5_000
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
 
@@ -99,15 +94,15 @@ class Router {
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
       const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
-      if (endpoint === undefined || isHopeless) throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
-      const comesBack = holder === undefined && endpoint.isGivenUp && pass.failures.some((each) => isSentAgain(each, call))
+      // One that says nothing may only be slow, which the last attempt finds out.
+      const isForLater = endpoint?.isGivenUp === true && pass.hasIllOnes && !waitsForSlow(call)
+      if (endpoint === undefined || isHopeless || isForLater) throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: pass.failures.at(-1)?.error.kind })
         }
         let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
-        if (comesBack) attempt = leavingAt(attempt, now + COMES_BACK_MS)
         if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
@@ -116,8 +111,6 @@ class Router {
         from = endpoint.name
         if (failure === MOVED || failure === GIVEN_UP) {
           pass.startOver(failure === GIVEN_UP)
-          // The others have failed it: that is another attempt, after a wait.
-          if (comesBack && failure === GIVEN_UP) throw this.#failureOf(pass.mostHopeful() as CallFailure, call, pass)
           continue
         }
         if (!(failure instanceof CallFailure)) throw failure
@@ -295,27 +288,18 @@ class Router {
 
   /**
    * Another endpoint than this one would get the call, and could answer it. Where this one `isOut`
-   * already, the call may have come back from one that failed it: that one is no better, until the
-   * call has waited here for long.
+   * already, the call may have come back from one that failed it: that one is no better.
    */
   #goesElsewhere(call: Call, { name }: Endpoint, isOut: boolean): boolean {
     const best = this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now())
     if (best === undefined || best.name === name) return best === undefined
-    if (call.pin !== undefined) return !isBehindPin(call.pin, best)
-    return !isOut || !call.tried.includes(best.name) || leavesAt(call) <= this.#now()
+    if (call.pin !== undefined && isBehindPin(call.pin, best)) return false
+    return !isOut || !call.tried.includes(best.name)
   }
 
   #now(): number {
     return this.#waiting.clock.now()
   }
-}
-
-/**
- * The endpoint has failed the call, which may do better there in another attempt: this is not its
- * last one, whose `stalls` are infinite.
- */
-function isSentAgain({ error }: CallFailure, { attempts, stalls }: Call): boolean {
-  return saysOf(error) === 'ill' && attempts > 1 && stalls !== Number.POSITIVE_INFINITY
 }
 
 /** The call, for one endpoint and no other: it waits for that one even where it is given up. */

@@ -32,6 +32,15 @@ const quick: ClientOptions = { retry: { attempts: 4, baseDelayMs: 1, maxDelayMs:
 const broken = always('oops', { status: 500 })
 const throttled = (retryAfter: string) => refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': retryAfter } })
 const host = (server: TestServer) => `127.0.0.1:${server.port}`
+const isRead = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
+const failsReads: Answer = (request, response) => (isRead(request) ? broken : node())(request, response)
+/** Each answer takes this long. */
+const slowBy =
+  (ms: number): Answer =>
+  async (...args) => {
+    await sleep(ms)
+    return node()(...args)
+  }
 const counts = (...servers: TestServer[]) => servers.map((server) => calls(server).length)
 
 describe('the chain', () => {
@@ -279,27 +288,35 @@ describe('an endpoint that has never answered', () => {
     const [a, b] = [await serve(held.answer), await serve((request, response) => (asks(request) ? broken : node())(request, response))]
     const answer = read(clientOf([a.url, b.url], { ...patient, retry: { attempts, baseDelayMs: 1, maxDelayMs: 2 } }), 0)
     await sleep(5_000)
-    expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, 1])
+    expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, attempts])
     held.open()
     expect(await answer).toEqual(answerTo([0]))
   })
 
-  test('is called again, if the other one fails, which is called again after five seconds', async () => {
-    const asks = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'eth_getBalance')
-    let hasFailed = false
-    const failsOnce: Answer = (request, response) => {
-      const fails = asks(request) && !hasFailed
-      hasFailed ||= fails
-      return (fails ? broken : node())(request, response)
-    }
+  test('is not called again where the other one fails once: that one is', async () => {
+    let reads = 0
+    const failsOnce: Answer = (request, response) => (isRead(request) && reads++ === 0 ? broken : node())(request, response)
     const [a, b] = [await serve(silent), await serve(failsOnce)]
     const client = clientOf([a.url, b.url], { ...patient, retry: { attempts: 4, baseDelayMs: 1, maxDelayMs: 2 } })
-    const answer = read(client, 0)
-    await sleep(1_500)
-    expect([a, b].map(({ requests }) => requests.filter(asks).length)).toEqual([2, 1])
     const started = clock.now()
-    expect(await answer).toEqual(answerTo([0]))
-    expect(clock.now() - started).toBeLessThan(5_000)
+    expect(await read(client, 0)).toEqual(answerTo([0]))
+    expect(clock.now() - started).toBeLessThan(2_000)
+    expect([a, b].map(({ requests }) => requests.filter(isRead).length)).toEqual([1, 2])
+  })
+
+  test.each([2, 4, Number.POSITIVE_INFINITY])('is waited for where the other one fails each of %d attempts: it may only be slow', async (attempts) => {
+    const [a, b] = [await serve(slowBy(8_000)), await serve(failsReads)]
+    const client = clientOf([a.url, b.url], { timeoutMs: 30_000, deadlineMs: 120_000, retry: { baseDelayMs: 1, maxDelayMs: 2 } })
+    const started = clock.now()
+    expect(await read(client.with({ attempts }), 0)).toEqual(answerTo([0]))
+    expect(clock.now() - started).toBeLessThan(11_000)
+  })
+
+  test('is waited for by a pinned call, too, that the other one fails', async () => {
+    const [a, b] = [await serve(slowBy(4_000)), await serve(failsReads)]
+    const pinned = clientOf([a.url, b.url], { timeoutMs: 30_000, deadlineMs: 120_000, retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 2 } }).pinned()
+    expect(await read(pinned, 0)).toEqual(answerTo([0]))
+    expect([a, b].map(({ requests }) => requests.filter(isRead).length)).toEqual([2, 2])
   })
 
   test('is waited for until another one answers', async () => {
