@@ -215,7 +215,10 @@ class Router {
     if (known === undefined) return this.#send(call, trait)
     const { endpoint, id } = known
     // It may have been back for long: without calls, nobody asks.
-    if (this.#filterLeftMs(endpoint) <= 0 && endpoint.health.dueAt <= this.#now()) await endpoint.askHead(call.signal, call.deadline)
+    if (this.#filterLeftMs(endpoint) <= 0 && endpoint.health.dueAt <= this.#now()) {
+      await endpoint.askHead(call.signal, call.deadline)
+      call.signal?.throwIfAborted()
+    }
     const leftMs = this.#filterLeftMs(endpoint)
     if (leftMs <= 0) {
       // It stays known, so that its id is never that of another endpoint's filter.

@@ -1309,6 +1309,22 @@ describe('a filter', () => {
     expect(await poll()).toBe('a 0x1')
   })
 
+  test('is not lost for a poll that is aborted while its endpoint is asked whether it is back', async () => {
+    const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
+    const client = clientOf([a.url, b.url], quick)
+    const id = await client.request({ method: 'eth_newBlockFilter' })
+    a.script(broken)
+    for (let i = 0; i < 5; i++) await errorOf(client.request({ method: 'eth_getFilterChanges', params: [id] }))
+    a.script(silent)
+    await sleep(60_000)
+    const stop = new AbortController()
+    const poll = errorOf(client.with({ signal: stop.signal }).request({ method: 'eth_getFilterChanges', params: [id] }))
+    await sleep(500)
+    const reason = new Error('not needed any more')
+    stop.abort(reason)
+    expect(await poll).toBe(reason)
+  })
+
   test('of an endpoint that is gone is lost: no other one is asked for it', async () => {
     const [a, b] = [await serve(filters('a')), await serve(filters('b'))]
     const client = clientOf([a.url, b.url], quick)
