@@ -74,7 +74,7 @@ export class LogGivers {
   /** What `read` makes of its answer; undefined without one. */
   async #ask<V>(name: string, method: string, params: readonly unknown[], read: (result: unknown) => V, signal: AbortSignal): Promise<V | undefined> {
     const deadlineMs = this.#waitMs
-    const request: Request & RequestMarks = { method, params, signal, attempts: ATTEMPTS, deadlineMs, whilePaused: 'fail', [ONLY]: name }
+    const request: Request & RequestMarks = { method, params, signal, attempts: ATTEMPTS, deadlineMs, [ONLY]: name }
     try {
       return read((await this.#client.send(request)).take())
     } catch (error) {

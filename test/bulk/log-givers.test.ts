@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { IntegrityError } from '../../src/errors.ts'
 import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
-import { type Answer, cut, type Entry, each, errorOf, failed, silent } from '../support/server.ts'
+import { type Answer, cut, type Entry, each, errorOf, failed, refuse, silent } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 /* In virtual time: two nodes, one of which is another one after some ranges. */
@@ -23,13 +23,16 @@ interface Later {
   readonly behind?: number
   /** It has other blocks from then on. */
   readonly isForked?: boolean
+  /** From then on, it throttles the first question that is not for logs, for this long, in s. */
+  readonly throttlesFor?: number
   /** How it answers from then on, if it does not answer as before. */
   readonly answer?: Answer
 }
 
 /** A node with a log in every hundredth block, which becomes another one after 20 ranges. */
-async function startNode({ head = HEAD, behind = 0, isForked = false, answer: laterAnswer }: Later = {}) {
+async function startNode({ head = HEAD, behind = 0, isForked = false, throttlesFor = 0, answer: laterAnswer }: Later = {}) {
   let ranges = 0
+  let throttles = throttlesFor > 0
   const isLater = () => ranges > RANGES
   const hashOf = (number: number) => (isForked && isLater() ? `0x${'f'.repeat(64)}` : blockHash(number))
   function resultOf({ id, method, params }: Entry): object {
@@ -51,7 +54,13 @@ async function startNode({ head = HEAD, behind = 0, isForked = false, answer: la
     }
     return { id, result }
   }
-  const answer: Answer = (request, response) => (ranges >= RANGES ? (laterAnswer ?? each(resultOf)) : each(resultOf))(request, response)
+  const answer: Answer = (request, response) => {
+    if (throttles && isLater() && request.entries.every(({ method }) => method !== 'eth_getLogs')) {
+      throttles = false
+      return refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': `${throttlesFor}` } })(request, response)
+    }
+    return (ranges >= RANGES ? (laterAnswer ?? each(resultOf)) : each(resultOf))(request, response)
+  }
   return { url: (await serve(answer)).url, ranges: () => ranges }
 }
 
@@ -67,6 +76,10 @@ describe('at the end of a job without an audit, it fails', () => {
     const error = await errorOf(countOf({ head: 10 }))
     expect(error).toBeInstanceOf(IntegrityError)
     expect(error.message).toMatch(/^127\.0\.0\.1:\d+ gave the logs up to block \d+, and is at block 10 at the end: another node may have taken its place/)
+  })
+
+  it('if such an endpoint throttles the question for its newest block', async () => {
+    expect((await errorOf(countOf({ head: 10, throttlesFor: 2 }))).message).toContain('is at block 10 at the end: another node may have taken its place')
   })
 
   it('if an endpoint never had what it seems to have dropped, for its age', async () => {
