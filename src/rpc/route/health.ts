@@ -45,6 +45,8 @@ export class Health {
    * all others fail.
    */
   mayBeSlow = false
+  /** Since when it has throttled all that it was asked; infinite where something was answered. */
+  throttledSince = Number.POSITIVE_INFINITY
   readonly #endpoint: string
   #errors = 0
   #slowness = 1
@@ -168,6 +170,7 @@ export class Health {
   answered(now: number): void {
     this.answeredAt = now
     this.mayBeSlow = false
+    this.throttledSince = Number.POSITIVE_INFINITY
     this.#errors *= 1 - NEWEST
     if (this.#out !== undefined) {
       this.#out = undefined
@@ -180,6 +183,7 @@ export class Health {
 
   #judge(outcomes: readonly Outcome[], started: number, now: number): void {
     const says = verdictOf(outcomes)
+    if (says === undefined) this.throttledSince = Math.min(this.throttledSince, now)
     if (says === 'alive') this.answered(now)
     else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
     else if (says !== undefined && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, says.retryAfterMs)

@@ -39,7 +39,8 @@ export class Pass {
     this.hasIllOnes ||= saysOf(failure.error) === 'ill'
     if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
     this.isWorthWaiting = true
-    this.isBackSoon ||= this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)
+    const isForLong = now - endpoint.health.throttledSince >= WAITED_FOR_MS
+    this.isBackSoon ||= !isForLong && this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)
   }
 
   /**

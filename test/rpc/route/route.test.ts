@@ -675,6 +675,16 @@ describe('a paused endpoint', () => {
     expect(counts(a, b)).toEqual([60, 80])
   })
 
+  test('that throttles everything for ten seconds is waited for no longer: one that is out may only be slow', async () => {
+    const [a, b] = [await serve(slowBy(8_000)), await serve(node())]
+    const client = clientOf([a.url, b.url], { timeoutMs: 30_000, deadlineMs: 120_000, retry: {} })
+    expect(await read(client, 0)).toEqual(answerTo([0]))
+    b.script(refuse(429, 'Too many requests', { status: 429 }))
+    const started = clock.now()
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+    expect(clock.now() - started).toBeLessThan(30_000)
+  })
+
   test('delays no call beyond the first endpoint that is back: calls in its line go there', async () => {
     const limit = limiter(clock, { perSecond: 5, burst: 5, refuses: 'entries', latencyMs: 5 })
     const slow = await serve(limit.answer)
