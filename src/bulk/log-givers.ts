@@ -52,15 +52,17 @@ export class LogGivers {
   }
 
   /**
-   * Its newest block; undefined if it does not answer. One that is below `least` gets some time:
-   * it may be one of several nodes behind one URL, the others of which have the block.
+   * Its newest block, as it told last; undefined if it never answers. One that is below `least`
+   * gets some time: it may be one of several nodes behind one URL, the others of which have the
+   * block.
    */
   async #headOf(name: string, least: number, signal: AbortSignal): Promise<number | undefined> {
     const clock = clockOf(this.#client)
     const until = clock.now() + this.#waitMs
-    for (;;) {
+    for (let told: number | undefined; ; ) {
       const head = await this.#ask(name, 'eth_blockNumber', [], (result) => Number(decodeQuantity(result)), signal)
-      if (head === undefined || head >= least || clock.now() >= until) return head
+      told = head ?? told
+      if (head === undefined || head >= least || clock.now() >= until) return told
       await napOf(this.#client)('eth_blockNumber', clock.now() + LOOK_EVERY_MS, signal).over
     }
   }

@@ -25,14 +25,17 @@ interface Later {
   readonly isForked?: boolean
   /** From then on, it throttles the first question that is not for logs, for this long, in s. */
   readonly throttlesFor?: number
+  /** From then on, it tells its newest block once, and answers nothing after that. */
+  readonly isLost?: boolean
   /** How it answers from then on, if it does not answer as before. */
   readonly answer?: Answer
 }
 
 /** A node with a log in every hundredth block, which becomes another one after 20 ranges. */
-async function startNode({ head = HEAD, behind = 0, isForked = false, throttlesFor = 0, answer: laterAnswer }: Later = {}) {
+async function startNode({ head = HEAD, behind = 0, isForked = false, throttlesFor = 0, isLost = false, answer: laterAnswer }: Later = {}) {
   let ranges = 0
   let throttles = throttlesFor > 0
+  let hasTold = false
   const isLater = () => ranges > RANGES
   const hashOf = (number: number) => (isForked && isLater() ? `0x${'f'.repeat(64)}` : blockHash(number))
   function resultOf({ id, method, params }: Entry): object {
@@ -59,6 +62,8 @@ async function startNode({ head = HEAD, behind = 0, isForked = false, throttlesF
       throttles = false
       return refuse(-32005, 'rate limit exceeded', { status: 429, headers: { 'retry-after': `${throttlesFor}` } })(request, response)
     }
+    if (isLost && hasTold) return cut(request, response)
+    hasTold = isLater() && request.entries.some(({ method }) => method === 'eth_blockNumber')
     return (ranges >= RANGES ? (laterAnswer ?? each(resultOf)) : each(resultOf))(request, response)
   }
   return { url: (await serve(answer)).url, ranges: () => ranges }
@@ -80,6 +85,10 @@ describe('at the end of a job without an audit, it fails', () => {
 
   it('if such an endpoint throttles the question for its newest block', async () => {
     expect((await errorOf(countOf({ head: 10, throttlesFor: 2 }))).message).toContain('is at block 10 at the end: another node may have taken its place')
+  })
+
+  it('if such an endpoint cannot be reached any more after it told its newest block', async () => {
+    expect((await errorOf(countOf({ head: 10, isLost: true }))).message).toContain('is at block 10 at the end: another node may have taken its place')
   })
 
   it('if an endpoint never had what it seems to have dropped, for its age', async () => {
