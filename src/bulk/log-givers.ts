@@ -60,7 +60,7 @@ export class LogGivers {
     const clock = clockOf(this.#client)
     const until = clock.now() + this.#waitMs
     for (let told: number | undefined; ; ) {
-      const head = await this.#ask(name, 'eth_blockNumber', [], (result) => Number(decodeQuantity(result)), signal)
+      const head = await this.#ask(name, 'eth_blockNumber', [], (result) => Number(decodeQuantity(result)), signal, until)
       told = head ?? told
       if (head === undefined || head >= least || clock.now() >= until) return told
       await napOf(this.#client)('eth_blockNumber', clock.now() + LOOK_EVERY_MS, signal).over
@@ -69,13 +69,21 @@ export class LogGivers {
 
   /** A block's hash, as the endpoint has it; undefined without the block, or without an answer. */
   #hashOf(name: string, number: number, signal: AbortSignal): Promise<unknown> {
+    const until = clockOf(this.#client).now() + this.#waitMs
     const params = [`0x${number.toString(16)}`, false]
-    return this.#ask(name, 'eth_getBlockByNumber', params, (block) => (block as { hash?: unknown } | null)?.hash, signal)
+    return this.#ask(name, 'eth_getBlockByNumber', params, (block) => (block as { hash?: unknown } | null)?.hash, signal, until)
   }
 
   /** What `read` makes of its answer; undefined without one. */
-  async #ask<V>(name: string, method: string, params: readonly unknown[], read: (result: unknown) => V, signal: AbortSignal): Promise<V | undefined> {
-    const deadlineMs = this.#waitMs
+  async #ask<V>(
+    name: string,
+    method: string,
+    params: readonly unknown[],
+    read: (result: unknown) => V,
+    signal: AbortSignal,
+    until: number,
+  ): Promise<V | undefined> {
+    const deadlineMs = Math.max(1, until - clockOf(this.#client).now())
     const request: Request & RequestMarks = { method, params, signal, attempts: ATTEMPTS, deadlineMs, [ONLY]: name }
     try {
       return read((await this.#client.send(request)).take())
