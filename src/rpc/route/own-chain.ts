@@ -42,10 +42,7 @@ export class OwnChain {
       })
       return this.#queue.send(call)
     }
-    const sent = this.#queue.send(call)
-    // A call that waits here no more does not wait for the chain, either.
-    const gone = new Promise<never>((_, reject) => sent.catch((reason) => !(reason instanceof CallFailure) && reject(reason)))
-    const [chain, asked] = await Promise.allSettled([Promise.race([checked, gone]), sent])
+    const [chain, asked] = await Promise.allSettled([checked, this.#queue.send(call)])
     if (chain.status === 'rejected' && (this.wrong !== undefined || asked.status === 'fulfilled')) throw chain.reason
     if (asked.status === 'rejected') throw asked.reason
     return asked.value
