@@ -5,7 +5,7 @@ import { isHexlineError } from '../../src/errors.ts'
 
 /** What listens. */
 export interface Listener {
-  /** A node has the subscription, or another one is polled in its place. Called at least once. */
+  /** A node has the subscription, or another one is polled in its place. May be called again. */
   ready(): void
   /** A notification's `result`. */
   notified(result: unknown): void

@@ -82,7 +82,7 @@ export interface Arrived<B, R> extends Read<B, R> {
   proof?: Proof | undefined
 }
 
-/** Number of attempts for a block, its receipts or its traces, that cannot be read. */
+/** Number of replies for a block, or for its traces, until the fault of the last one is thrown. */
 const ATTEMPTS = 4
 
 /** Reads blocks as they arrive, with their receipts, and makes items of them. */

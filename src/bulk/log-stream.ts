@@ -35,7 +35,7 @@ export interface LogStreamOptions {
   readonly blockHash: Hash | undefined
   /** Default: `bloom` if the range is final. */
   readonly audit: AuditLevel | undefined
-  /** Whoever reads the pages proves them. */
+  /** The caller proves the logs of the pages: endpoints are not asked at the end. Default false. */
   readonly isProvenLater?: boolean | undefined
   readonly signal: AbortSignal | undefined
   readonly maxBytes: number
