@@ -164,6 +164,8 @@ interface Writing {
 
 async function write(dir: string, { header, ranges }: Joined, { signal, onProgress, beforeManifest }: Writing): Promise<MergeSummary> {
   for (const { dir: source, range } of ranges) await checkFiles(source, { ranges: [range] })
+  // A later merge knows by it that the files of a killed one are its own.
+  if (!(await isBegun(dir))) await new ManifestFile(dir, { ...header, ranges: [] }).write()
   await makeTableFolders(dir, header.tables)
   let summary = nothing
   for (const found of ranges) {

@@ -214,6 +214,17 @@ it('ends at a signal, and can be called again', async () => {
   expect(await digestsOf(dir)).toEqual(plain)
 })
 
+it('ends at a signal while it makes a new folder, and can be called again', async () => {
+  const dirs = await copies('shard-1', 'shard-2')
+  const into = join(folder, 'new')
+  const stop = new AbortController()
+  await expect(mergeDataset(dirs, { into, signal: stop.signal, onProgress: ({ done }) => done === 2 && stop.abort(new Error('stopped')) })).rejects.toThrow(
+    'stopped',
+  )
+  await mergeDataset(dirs, { into })
+  expect(await digestsOf(into)).toEqual(plain)
+})
+
 it('does not follow a link out of the folder', async () => {
   const [dir = ''] = await copies('shared')
   await mkdir(join(folder, 'elsewhere'))
