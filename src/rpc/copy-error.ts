@@ -15,9 +15,15 @@ export function copyError<E extends HexlineError>(error: E, method: string | und
   }
   const copy = Object.defineProperties(new Error(error.message), fields) as E
   Object.setPrototypeOf(copy, Object.getPrototypeOf(error))
-  const prefix = messagePrefix(error)
-  const hasPrefix = error.method !== undefined && error.message.startsWith(prefix)
-  if (hasPrefix && method !== error.method) copy.message = messagePrefix({ endpoint: error.endpoint, method }) + error.message.slice(prefix.length)
+  if (error.method !== undefined && method !== error.method) {
+    // An error of the REST API names its operation first.
+    for (const endpoint of [error.endpoint, undefined]) {
+      const prefix = messagePrefix({ endpoint, method: error.method })
+      if (!error.message.startsWith(prefix)) continue
+      copy.message = messagePrefix({ endpoint, method }) + error.message.slice(prefix.length)
+      break
+    }
+  }
   return Object.assign(copy, { method, retryAfterMs: waitOf(error) })
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NetworkError, RpcError } from '../../src/errors.ts'
+import { NetworkError, RpcError, ServiceError } from '../../src/errors.ts'
 import { copyError } from '../../src/rpc/copy-error.ts'
 
 const said = new RpcError(
@@ -21,6 +21,11 @@ describe('a copy of an error', () => {
 
   test('may be for another method, named in its message', () => {
     expect(copyError(said, 'eth_getLogs')).toMatchObject({ method: 'eth_getLogs', message: 'node: eth_getLogs: no such block', said: 'no such block' })
+  })
+
+  test('of the REST API may be for another operation', () => {
+    const throttled = new ServiceError({ operation: 'getStreams', status: 429, said: 'slow down', body: null }, { endpoint: 'host' })
+    expect(copyError(throttled, 'getTransaction')).toMatchObject({ method: 'getTransaction', message: 'getTransaction: host answered HTTP 429: slow down' })
   })
 
   test('keeps a message that does not begin with the method', () => {
