@@ -83,12 +83,13 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
   return answer
 }
 
+/** Takes a body with a byte order mark, too, as for JSON-RPC: `TextDecoder` leaves it out. */
 function read(reply: HttpReply, operation: string, endpoint: string, scrub: Scrub): unknown {
   const { status } = reply
   let body: unknown
   let isJson = true
   try {
-    body = JSON.parse(reply.body.toString('utf8'))
+    body = JSON.parse(new TextDecoder().decode(reply.body))
   } catch {
     isJson = false
   }

@@ -15,6 +15,11 @@ async function failure(answer: Answer): Promise<ServiceError> {
   return errorOf<ServiceError>(streams(await serveRest(answer), { retry: false }))
 }
 
+test('a byte order mark before the JSON is left out, as for JSON-RPC', async () => {
+  const server = await serveRest(always('\ufeff{"result":[],"cursor":null}'))
+  expect(await streams(server)).toEqual({ result: [], cursor: null })
+})
+
 describe('the meaning of a status', () => {
   test.each<[number, string, string]>([
     [301, 'Moved', 'invalid'],
