@@ -179,6 +179,19 @@ describe('sends its flags', () => {
     expect(await run('tokens', ADDRESS, '--lenient')).toMatchObject({ code: 0, stdout: expect.stringContaining('lots') })
   })
 
+  test.each<[string, Answer, RegExp]>([
+    [
+      'an invalid field',
+      last({ token_address: '0xa1', balance: 'lots' }),
+      /received "lots"; is this the address of this group\? --lenient keeps invalid fields\n$/,
+    ],
+    ['a page of HTML', always('<html>'), /\(6 bytes\); is this the address of this group\?\n$/],
+    ['a list without an end', always({ result: [], cursor: 'x' }), /so the list would never end\n$/],
+  ])('%s: the message names --lenient only where it helps', async (_, answer, stderr) => {
+    server.script(answer)
+    expect(await run('tokens', ADDRESS, '--all')).toMatchObject({ code: 1, stderr: expect.stringMatching(stderr) })
+  })
+
   test.each(commands)('$args takes address and key as flags, with a warning', async ({ args, group }) => {
     server.script(always({ hash: HASH, result: [], cursor: null }))
     const { code, stdout, stderr } = await hexline([...args, `--${group}-url`, server.url, '--api-key', KEY])

@@ -192,6 +192,8 @@ function hintFor(error: unknown): string | undefined {
   // Nodes report an unknown method as any of these kinds.
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
+  // Only what could be read has fields to keep.
+  if (isOfService(error) && error instanceof MalformedReplyError) return error.endpoint === undefined ? undefined : serviceHints['not-found']
   if (isOfService(error)) return serviceHints[error.kind]
   const isNoNode =
     (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||
