@@ -91,6 +91,15 @@ describe('hexline export', () => {
     )
   })
 
+  it('refuses a node of another chain, by its flag', async () => {
+    await run('--to', '9')
+    const other = await startDatasetChain({ head: 60, answer: ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined) })
+    const { code, stderr } = await hexline(['export', '--rpc', other.url, '--from', '1', '--to', '19', '--out', dir, '--format', 'ndjson']).finally(() =>
+      other.close(),
+    )
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('hexline: --rpc: expected a node of chain id 1, which is what') })
+  })
+
   it('ends with 1 when another process has the folder, and says which', async () => {
     let open = () => {}
     const gate = new Promise<void>((resolve) => {

@@ -212,8 +212,8 @@ describe('a folder is continued', () => {
     const other = await startDatasetChain({ head: HEAD, answer: ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined) })
     await using its = createClient(other.url)
     await expect(exportDataset(its, { from: 3, to: 32, dir, format: 'ndjson', tables: TABLES, blocksPerFile: 10 })).rejects.toMatchObject({
-      option: 'chain',
-      message: expect.stringContaining('expected chain id 1'),
+      option: 'client',
+      message: expect.stringContaining('expected a node of chain id 1'),
     })
     await other.close()
   })

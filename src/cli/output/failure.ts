@@ -96,6 +96,7 @@ function isOfTheChain(error: unknown): boolean {
 
 const flags: Readonly<Record<string, string>> = {
   endpoint: '--rpc',
+  client: '--rpc',
   baseUrl: '--base-url',
   apiKey: '--api-key',
   chain: '--chain',
