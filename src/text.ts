@@ -56,6 +56,11 @@ export function messagePrefix({ endpoint, method }: { readonly endpoint?: string
   return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
 }
 
+/** A path as one word of a shell, for a command that a message names. */
+export function shellWord(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+}
+
 /** A number of things: `1 block`, `2 blocks`. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`

@@ -1,11 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { excerpt, harmlessJson, harmlessText, LONGEST_MESSAGE, messagePrefix, shortened, show } from '../src/text.ts'
+import { excerpt, harmlessJson, harmlessText, LONGEST_MESSAGE, messagePrefix, shellWord, shortened, show } from '../src/text.ts'
 
 test('a message of more than 4,096 characters is cut, and ends with "..."', () => {
   const longest = 'x'.repeat(LONGEST_MESSAGE)
   expect(shortened(longest)).toBe(longest)
   expect(shortened(`${longest}y`)).toBe(`${'x'.repeat(LONGEST_MESSAGE - 3)}...`)
+})
+
+test.each([
+  ['/data/main-net_1.0', '/data/main-net_1.0'],
+  ['C:\\data', "'C:\\data'"],
+  ['my data', "'my data'"],
+  ["it's $HOME", "'it'\\''s $HOME'"],
+  ['', "''"],
+])('the path %j is the word %s of a shell', (path, word) => {
+  expect(shellWord(path)).toBe(word)
 })
 
 /** Clears a terminal, hides what follows, reverses it, ends a line. */

@@ -4,6 +4,7 @@ import * as check from '../check.ts'
 import { createClient } from '../client/create-client.ts'
 import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
 import { OptionError } from '../errors.ts'
+import { shellWord } from '../text.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'
 import { Meter } from './meter.ts'
 import { endpointFrom, numberFrom } from './node.ts'
@@ -94,7 +95,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         throw new Error(
           `${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`,
         )
-      const merging = `hexline merge ${flags.out} makes a dataset of them`
+      const merging = `hexline merge ${shellWord(flags.out)} makes a dataset of them`
       // Their files may have been deleted since: the queue does not know.
       const wasDone = added === 0 && progress.blocks.done === first.blocks.done
       messages.tell(

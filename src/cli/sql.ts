@@ -9,7 +9,7 @@ import { MANIFEST, type Manifest } from '../dataset/manifest.ts'
 import { hasParts } from '../dataset/parts.ts'
 import { tableNames } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
-import { harmlessText } from '../text.ts'
+import { harmlessText, shellWord } from '../text.ts'
 import { type Answer, ask, loadDuckDb, type Value } from './duckdb.ts'
 import { csvLine } from './output/csv.ts'
 import { Interrupted } from './output/failure.ts'
@@ -95,7 +95,7 @@ async function openDataset(dir: string): Promise<Manifest> {
     () => true,
     () => false,
   )
-  if (!hasManifest && (await hasParts(dir))) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
+  if (!hasManifest && (await hasParts(dir))) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${shellWord(dir)}\` first`)
   if (!hasManifest) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
   const manifest = await readCheckedManifest(dir)
   await checkFiles(dir, manifest)

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import { reasonOf } from '../system-error.ts'
+import { shellWord } from '../text.ts'
 import { digitsOf } from './aligned-range.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { syncFolder, writing } from './disk.ts'
@@ -51,7 +52,8 @@ export async function hasParts(dir: string): Promise<boolean> {
 export async function checkNoParts(dir: string): Promise<void> {
   if (!(await hasPartsFolder(dir))) return
   await checkNoWriters(join(dir, PARTS), join(dir, LOCK), 'any')
-  if (await hasParts(dir)) throw new Error(`${dir} has parts of shards: run \`hexline merge ${dir}\` first, and then this again; nothing was changed`)
+  if (await hasParts(dir))
+    throw new Error(`${dir} has parts of shards: run \`hexline merge ${shellWord(dir)}\` first, and then this again; nothing was changed`)
   await removeParts(dir)
 }
 

@@ -4,6 +4,7 @@ import type { Progress } from '../bulk/range-stream.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
+import { shellWord } from '../text.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { compareRows } from './compare-rows.ts'
@@ -167,7 +168,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
 /** The manifest of a folder that holds what it names. */
 async function openDataset(dir: string): Promise<Manifest> {
   await checkIsFolder(dir)
-  if (await hasParts(dir)) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${dir}\` first`)
+  if (await hasParts(dir)) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${shellWord(dir)}\` first`)
   const manifest = await readCheckedManifest(dir)
   const isZstd = manifest.format === 'ndjson.zst' || manifest.compression === 'zstd'
   if (isZstd && !hasZstd)
