@@ -1,4 +1,6 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, fstatSync, ftruncateSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Lock, lockFile } from '../dataset/lock.ts'
 import { OptionError } from '../errors.ts'
 import { checkCursor, type FollowCursor } from '../follow/cursor.ts'
 import { reasonOf } from '../system-error.ts'
@@ -27,18 +29,28 @@ interface Saved {
 }
 
 /**
- * Reads the file, and puts what a killed process has left in order. `output` is the descriptor that
- * lines go to, where that is a file. Throws `OptionError` for a file that holds something else, or
- * cannot be written.
+ * Takes the file for this process: of two that used it, each would repeat or cut lines of the
+ * other. Throws `OptionError` for a file that cannot be written, and an error that names the
+ * process which has it.
  */
-export function openCursorFile(path: string, output: number | undefined): CursorFile {
+export async function holdCursorFile(path: string): Promise<Lock> {
   if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
-  const next = `${path}.next`
   try {
-    checkWritable(next)
+    // With the dot, it has to be a folder.
+    accessSync(`${dirname(path)}/.`, constants.W_OK)
   } catch (error) {
     throw new OptionError('--cursor', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
+  return await lockFile(path)
+}
+
+/**
+ * Reads the file, which this process holds, and puts what a killed process has left in order.
+ * `output` is the descriptor that lines go to, where that is a file. Throws `OptionError` for a
+ * file that holds something else.
+ */
+export function openCursorFile(path: string, output: number | undefined): CursorFile {
+  const next = `${path}.next`
   const about = output === undefined ? undefined : fstatSync(output)
   // The inode number of a removed file may be used again.
   const name = `${about?.ino} ${about?.birthtimeMs}`
@@ -61,14 +73,6 @@ export function openCursorFile(path: string, output: number | undefined): Cursor
     },
     commit: () => writing(path, () => renameSync(next, path)),
   }
-}
-
-/** Throws where nothing can be written. What a killed process has prepared stays as it is. */
-function checkWritable(path: string): void {
-  const fd = openSync(path, 'a')
-  const { size } = fstatSync(fd)
-  closeSync(fd)
-  if (size === 0) unlinkSync(path)
 }
 
 /** Undefined where there is no such file, and for one that a killed process has not finished. */

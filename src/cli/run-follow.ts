@@ -5,13 +5,13 @@ import { OptionError } from '../errors.ts'
 import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
 import { followLines } from '../follow/follow-lines.ts'
 import type { FollowJob, FollowProgress } from '../follow/job.ts'
-import { openCursorFile } from './cursor-file.ts'
+import { holdCursorFile, openCursorFile } from './cursor-file.ts'
 import { FollowMeter } from './follow-meter.ts'
 import { endpointFrom, type NodeFlags } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
-import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { standardOutput } from './output/standard-output.ts'
 import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
@@ -28,12 +28,22 @@ export interface FollowRun {
 }
 
 /** Writes lines until it is ended. */
-export async function runFollow({ flags, limits, options, cursor: path }: FollowRun, io: Io): Promise<void> {
-  const messages = messagesFor(flags, io)
-  const stop = new AbortController()
+export async function runFollow(run: FollowRun, io: Io): Promise<void> {
+  const messages = messagesFor(run.flags, io)
   // Before anything is read or written.
-  checkFollowOptions(options)
-  const endpoint = endpointFrom(flags, io.env, messages)
+  checkFollowOptions(run.options)
+  const endpoint = endpointFrom(run.flags, io.env, messages)
+  const lock = run.cursor === undefined ? undefined : await holdCursorFile(run.cursor)
+  try {
+    await writeLines(run, endpoint, messages, io)
+  } finally {
+    await lock?.release()
+  }
+}
+
+async function writeLines(run: FollowRun, endpoint: ReturnType<typeof endpointFrom>, messages: Messages, io: Io): Promise<void> {
+  const { flags, limits, options, cursor: path } = run
+  const stop = new AbortController()
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
   const tally = new Tally()
   const meter = new FollowMeter(io, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)

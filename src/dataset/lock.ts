@@ -2,11 +2,11 @@ import { link, lstat, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { reasonOf } from '../system-error.ts'
 import { writing } from './disk.ts'
-import { type Holder, holderOf, isAlive, processOf, thisProcess } from './holder.ts'
+import { type Holder, holderOf, isAlive, isHere, processOf, thisProcess } from './holder.ts'
 
-/** A folder that is held by this process. */
+/** A folder or a file that is held by this process. */
 export interface Lock {
-  /** Throws if another process has taken the folder. */
+  /** Throws if another process has taken it. */
   check(): Promise<void>
   release(): Promise<void>
 }
@@ -18,22 +18,49 @@ export const LOCK = '.lock'
  * replaced. Throws an error that says who holds it.
  */
 export async function lockFolder(dir: string): Promise<Lock> {
-  const path = join(dir, LOCK)
+  return await take({ name: dir, path: join(dir, LOCK), isHeldBy: mayBeAlive })
+}
+
+/**
+ * Takes a file for this process, by a lock beside it. Only a process that surely runs, in this
+ * container, holds it: one that was killed in another container must not keep its successor out.
+ */
+export async function lockFile(file: string): Promise<Lock> {
+  return await take({
+    name: file,
+    path: `${file}${LOCK}`,
+    isHeldBy: async (holder) => holder !== undefined && (await isHere(holder)) && (await isAlive(holder)),
+  })
+}
+
+/** A lock, of what is named so in errors. */
+interface Place {
+  readonly name: string
+  readonly path: string
+  /** Is the lock one of a process that may still use it? Undefined for one that is damaged. */
+  isHeldBy(holder: Holder | undefined): Promise<boolean>
+}
+
+async function mayBeAlive(holder: Holder | undefined): Promise<boolean> {
+  return holder === undefined || (await isAlive(holder))
+}
+
+async function take(place: Place): Promise<Lock> {
+  const { path } = place
   const mine = await thisProcess()
   const text = `${JSON.stringify(mine)}\n`
   for (;;) {
     if (await create(path, mine, text)) break
-    const found = await readLock(dir, path)
+    const found = await readLock(place.name, path)
     // Released in the meantime.
     if (found === undefined) continue
-    const holder = holderOf(found)
-    if (holder === undefined || (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
-    if (await takeOver(dir, path, { found, mine, text })) break
+    await checkFree(place, found)
+    if (await takeOver(place, { found, mine, text })) break
   }
   return {
     async check() {
       if ((await readFile(path, 'utf8').catch(() => undefined)) !== text)
-        throw new Error(`${path} was removed or replaced while this process was writing: another process may use the folder`)
+        throw new Error(`${path} was removed or replaced while this process was writing: another process may use ${place.name}`)
     },
     async release() {
       if ((await readFile(path, 'utf8').catch(() => undefined)) === text) await rm(path, { force: true }).catch(() => {})
@@ -81,13 +108,14 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
  * Replaces the lock that was found, of a process that no longer runs. Only one process at a time
  * may do so, and only if it still is that lock. False if it is not.
  */
-async function takeOver(dir: string, path: string, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
+async function takeOver(place: Place, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
+  const { name, path } = place
   const turn = `${path}.turn`
   if (!(await create(turn, mine, text))) {
-    const other = await readLock(dir, turn)
+    const other = await readLock(name, turn)
     if (other === undefined) return false
     const holder = holderOf(other)
-    if (holder !== undefined && (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
+    if (holder !== undefined && (await place.isHeldBy(holder))) throw new Error(await heldBy(name, path, holder))
     await rm(turn, { force: true })
     return false
   }
@@ -108,7 +136,7 @@ async function takeOver(dir: string, path: string, { found, mine, text }: { foun
  * The text of a lock; undefined if it is gone. Throws if what is there is not a file or cannot be
  * read.
  */
-async function readLock(dir: string, path: string): Promise<string | undefined> {
+async function readLock(name: string, path: string): Promise<string | undefined> {
   try {
     const there = await lstat(path)
     if (there.isFile()) return await readFile(path, 'utf8')
@@ -116,20 +144,22 @@ async function readLock(dir: string, path: string): Promise<string | undefined> 
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new Error(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }
-  throw new Error(`${dir} cannot be locked: ${path} is not a file; delete it if no process writes to the folder`)
+  throw new Error(`${name} cannot be locked: ${path} is not a file; delete it if no process writes there`)
 }
 
 /** Throws if a process that may be alive holds the folder, and says who. */
 export async function checkUnlocked(dir: string): Promise<void> {
-  const found = await readLock(dir, join(dir, LOCK))
-  if (found === undefined) return
-  const holder = holderOf(found)
-  if (holder === undefined || (await isAlive(holder))) throw new Error(await heldBy(dir, holder))
+  const path = join(dir, LOCK)
+  const found = await readLock(dir, path)
+  if (found !== undefined) await checkFree({ name: dir, path, isHeldBy: mayBeAlive }, found)
 }
 
-async function heldBy(dir: string, holder: Holder | undefined): Promise<string> {
-  const lock = join(dir, LOCK)
-  if (holder === undefined)
-    return `${dir} is in use: another process has just made ${lock}, or left it damaged; delete that file if no process writes to the folder`
-  return `${dir} is in use by ${await processOf(holder, lock)}`
+async function checkFree({ name, path, isHeldBy }: Place, found: string): Promise<void> {
+  const holder = holderOf(found)
+  if (await isHeldBy(holder)) throw new Error(await heldBy(name, path, holder))
+}
+
+async function heldBy(name: string, path: string, holder: Holder | undefined): Promise<string> {
+  if (holder === undefined) return `${name} is in use: another process has just made ${path}, or left it damaged; delete that file if no process writes there`
+  return `${name} is in use by ${await processOf(holder, path)}`
 }

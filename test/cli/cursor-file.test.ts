@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { openCursorFile } from '../../src/cli/cursor-file.ts'
+import { holdCursorFile, openCursorFile } from '../../src/cli/cursor-file.ts'
 import { OptionError } from '../../src/errors.ts'
 
 const cursorAt = (number: number) => ({ chainId: 1, genesis: null, from: 0, number, hashes: [`0x${String(number).padStart(64, '0')}`] as [`0x${string}`] })
@@ -49,15 +51,33 @@ it.each([
   expect(JSON.parse(readFileSync(path, 'utf8')).lines.bytes).toBe(lines().length)
 })
 
-it('a file that cannot be there is refused before anything is written', () => {
+it('a file that cannot be there is refused before anything is written', async () => {
   const { path, out } = bed()
   for (const folder of [`${path}-missing`, out]) {
     if (folder === out) writeFileSync(out, '')
-    expect(() => openCursorFile(join(folder, 'cursor'), undefined)).toThrow(OptionError)
+    await expect(holdCursorFile(join(folder, 'cursor'))).rejects.toThrow(OptionError)
   }
-  expect(() => openCursorFile(`${path}-missing/cursor`, undefined)).toThrow(
+  await expect(holdCursorFile(`${path}-missing/cursor`)).rejects.toThrow(
     /^--cursor: expected a file that can be written, received .*-missing\/cursor" \(no such folder\)$/,
   )
+})
+
+it('one process holds it until it has ended, or as long as it runs', async () => {
+  const { path } = bed()
+  const lock = await holdCursorFile(path)
+  await expect(holdCursorFile(path)).rejects.toThrow(`${path} is in use by this process (${process.pid})`)
+  await lock.release()
+  const child = spawn(process.execPath, ['-e', ''])
+  await once(child, 'close')
+  writeFileSync(`${path}.lock`, JSON.stringify({ pid: child.pid, host: hostname(), start: null, id: 'a' }))
+  await (await holdCursorFile(path)).release()
+  expect(existsSync(`${path}.lock`)).toBe(false)
+})
+
+it('a process of another container, which may have been killed with it, does not keep its successor out', async () => {
+  const { path } = bed()
+  writeFileSync(`${path}.lock`, JSON.stringify({ pid: process.pid, host: hostname(), namespace: 'pid:[1]', start: null, id: 'a' }))
+  await (await holdCursorFile(path)).release()
 })
 
 it('leaves no file where nothing was written', () => {

@@ -56,7 +56,7 @@ it('the lock of another machine stays, and the error says what to do', async () 
 
 it.each(['', '{', '{"pid":"x"}', 'null'])('a lock that holds %j stays, and the error says what to do', async (text) => {
   await writeFile(path, text)
-  await expect(lockFolder(dir)).rejects.toThrow(`delete that file if no process writes to the folder`)
+  await expect(lockFolder(dir)).rejects.toThrow(`delete that file if no process writes there`)
 })
 
 it('of many that find a lock without an owner, one gets the folder', async () => {
@@ -81,8 +81,8 @@ it('a lock that was taken by another is noticed, and not released', async () => 
 })
 
 it.each([
-  ['a folder', (lock: string) => mkdir(lock), 'is not a file; delete it if no process writes to the folder'],
-  ['a link to nothing', (lock: string) => symlink(join(dir, 'nothing'), lock), 'is not a file; delete it if no process writes to the folder'],
+  ['a folder', (lock: string) => mkdir(lock), 'is not a file; delete it if no process writes there'],
+  ['a link to nothing', (lock: string) => symlink(join(dir, 'nothing'), lock), 'is not a file; delete it if no process writes there'],
 ])('%s in the place of a lock is reported, and left there', async (_, make, message) => {
   await make(path)
   await expect(lockFolder(dir)).rejects.toThrow(`${path} ${message}`)
