@@ -26,7 +26,10 @@ export interface AuditReport {
   readonly fetched: number
   /** Logs that the node had left out or changed, taken from receipts. */
   readonly recovered: number
-  /** Blocks whose logs could not be proven complete. */
+  /**
+   * Blocks of which the audit could not say what its level says. That is, with `receipts`, that no
+   * log is missing; with `bloom`, only that not all logs of a block are.
+   */
   readonly unproven: number
   /** Why, with the number of blocks of each reason. */
   readonly reasons: Readonly<Record<string, number>>

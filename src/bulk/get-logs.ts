@@ -39,7 +39,7 @@ export interface LogsOptions {
   /** By position: one topic, any of several, or null for any. Default: any. */
   readonly topics?: readonly (Hash | readonly Hash[] | null)[]
   /**
-   * How to prove that no log is missing (default: `bloom` if `to` is final, else `none`):
+   * How to find logs that are missing (default: `bloom` if `to` is final, else `none`):
    * - `none`: not at all.
    * - `bloom`: by the logs bloom of each header; receipts are fetched where it may match and no log
    *   was given. Finds every block that was left out as a whole.
@@ -81,7 +81,8 @@ export interface Logs extends AsyncIterable<MinedLog> {
  *
  * The range may have any length: it is requested in parts that grow and shrink with what the node
  * accepts, ahead of the consumer within `maxBytes`. A reply that may have been cut at a number of
- * results is requested again in halves. `audit` proves that nothing is missing, and adds what is.
+ * results is requested again in halves. `audit` proves that no log is missing
+ * (`receipts`), or that no block was left out as a whole (`bloom`), and adds what is missing.
  *
  * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
  * when replies contradict each other, for example after a reorganisation, and otherwise with the

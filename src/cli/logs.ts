@@ -78,7 +78,7 @@ export function logsFlags(command: Command): Command {
       .addOption(
         new Option(
           '--audit <level>',
-          'how to prove that no log is missing: by the bloom of each header, by the receipts of each block, or by a second node (default: bloom if the range is final)',
+          'how to find logs that are missing: by the bloom of each header those of whole blocks, by the receipts of each block single ones, too, or by a second node (default: bloom if the range is final)',
         ).choices(['none', 'bloom', 'receipts', 'peer']),
       )
       .option('--out <file>', 'write to a file instead of stdout (-)')
@@ -163,7 +163,9 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       if (flags.audit !== undefined) throw new Error(sentence)
       messages.warn(sentence)
     } else if (level === 'none' && flags.audit === undefined) {
-      messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, missing logs are found', { type: 'not-audited' })
+      messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, blocks that were left out are found', {
+        type: 'not-audited',
+      })
     }
   }
 
@@ -173,7 +175,8 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     const about = level === 'bloom' ? 'at most about ' : ''
     const ofBlocks = receipts === 0 ? 'of hardly any block' : `of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`
     meter.makeRoom()
-    messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}`, {
+    const limits = level === 'bloom' ? '; it finds blocks that were left out as a whole, --audit receipts also single logs' : ''
+    messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}${limits}`, {
       type: 'audit',
       level,
       headers,

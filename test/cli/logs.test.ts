@@ -89,7 +89,7 @@ describe('hexline logs', () => {
     })
     const { code, stderr } = await hexline(job(chain.url))
     expect(code).toBe(0)
-    expect(stderr).toMatch(/\nnot audited, because the range is not final: with --audit, or with --to finalized, missing logs are found\n$/)
+    expect(stderr).toMatch(/\nnot audited, because the range is not final: with --audit, or with --to finalized, blocks that were left out are found\n$/)
     expect((await hexline(job(chain.url, '--audit', 'none'))).stderr).not.toContain('not audited')
   })
 
@@ -107,7 +107,9 @@ describe('hexline logs', () => {
     })
     const { code, stderr } = await hexline(['logs', '--rpc', chain.url, '--address', `0x${'12'.repeat(20)}`, '--from', '0', '--to', '50', '--audit', 'bloom'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^audit by bloom: 51 headers, and the receipts of hardly any block\nhexline: /)
+    expect(stderr).toMatch(
+      /^audit by bloom: 51 headers, and the receipts of hardly any block; it finds blocks that were left out as a whole, --audit receipts also single logs\nhexline: /,
+    )
   })
 
   it('takes topics by position, alternatives, and addresses for their topics', async () => {
