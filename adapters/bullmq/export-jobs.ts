@@ -21,9 +21,9 @@ export interface QueuedExport extends Pick<ExportDatasetOptions, 'dir' | 'format
 /** How ranges that fail are repeated. */
 export interface EnqueueOptions {
   /** Attempts for each range before it is set aside with its error. Default 5. */
-  readonly attempts?: number
+  readonly attempts?: number | undefined
   /** Wait before the second attempt, in ms, doubled with each further one. Default 1,000. */
-  readonly backoffMs?: number
+  readonly backoffMs?: number | undefined
 }
 
 /** What was enqueued. */

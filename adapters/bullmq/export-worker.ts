@@ -17,32 +17,32 @@ export interface ExportWorkerOptions {
   /** An ioredis connection. The worker makes its own connections with the same settings. */
   readonly redis: Redis
   /** Name of the queue. Default `hexline`. */
-  readonly queue?: string
+  readonly queue?: string | undefined
   /** Prefix of all keys in Redis. Default `hexline`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** Ranges to export at a time, at most 100. Default 2. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** Where it writes, for a machine that has the folder of the export elsewhere. */
-  readonly dir?: string
+  readonly dir?: string | undefined
   /**
    * Whether calls count towards one budget with those of all other workers, as `shareBudget` says.
    * Default true.
    */
-  readonly budget?: boolean
+  readonly budget?: boolean | undefined
   /**
    * How long a range is locked for this worker, in ms. Default 30,000. The lock is renewed after
    * half of that time; a worker that is held up for longer loses its ranges to others.
    */
-  readonly lockMs?: number
+  readonly lockMs?: number | undefined
   /**
    * How long `close` waits for ranges to be finished before it gives them back, in ms. Default
    * 5,000.
    */
-  readonly closeMs?: number
+  readonly closeMs?: number | undefined
   /** Called after each range that this worker has exported. */
-  readonly onRange?: (range: RangeEntry) => void
+  readonly onRange?: ((range: RangeEntry) => void) | undefined
   /** Called with each failure: of a range, which BullMQ repeats, and of Redis. */
-  readonly onFailure?: (error: Error, range?: { readonly from: number; readonly to: number }) => void
+  readonly onFailure?: ((error: Error, range?: { readonly from: number; readonly to: number }) => void) | undefined
 }
 
 /** A worker that exports ranges of a queue. */

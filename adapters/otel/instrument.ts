@@ -14,7 +14,7 @@ const TRACED_PER_SECOND = 100
 /** What `instrument` reports, and to whom. */
 export interface InstrumentOptions {
   /** Makes spans of calls and POSTs (default: true). */
-  readonly traces?: boolean
+  readonly traces?: boolean | undefined
   /**
    * Most calls per second that get spans (default: 100), and most at once. Interactive calls within
    * a sampled span have a limit of their own, five times as high. Calls within a span that is not
@@ -29,16 +29,16 @@ export interface InstrumentOptions {
    */
   readonly sample?: number | undefined
   /** Counts and measures calls and POSTs (default: true). */
-  readonly metrics?: boolean
+  readonly metrics?: boolean | undefined
   /**
    * Records `rpc.client.call.duration`, a histogram (default: false). The SDK takes 1 to 2 µs
    * for it in each call, a multiple of what all other metrics take.
    */
-  readonly callDurations?: boolean
+  readonly callDurations?: boolean | undefined
   /** What makes the tracer (default: the one that is registered globally). */
-  readonly tracerProvider?: TracerProvider
+  readonly tracerProvider?: TracerProvider | undefined
   /** What makes the meter (default: the one that is registered globally at this moment). */
-  readonly meterProvider?: MeterProvider
+  readonly meterProvider?: MeterProvider | undefined
 }
 
 /**

@@ -24,26 +24,26 @@ export interface GetBlocksOptions<
   /** Last block, included: a number, or a tag that is resolved once, at the start. */
   readonly to: RangeEnd
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
-  readonly transactions?: T
+  readonly transactions?: T | undefined
   /**
    * Whether each block comes with its receipts, in the order of its transactions. Default false.
    */
-  readonly receipts?: R
+  readonly receipts?: R | undefined
   /**
    * Whether each block comes with the traces of its transactions: `callTracer` with a call frame of
    * each (`debug_traceBlockByNumber`), `parity` with a list of all calls (`trace_block`). Default:
    * without.
    */
-  readonly traces?: X
+  readonly traces?: X | undefined
   /**
    * The fields to decode, such as `['timestamp', 'transactions.from', 'receipts.status']`; skipping
    * the others saves time. The fields that link a block to others are always decoded: its `number`,
    * `hash` and `parentHash`, and with receipts also `transactions.hash`, `receipts.transactionHash`
    * and `receipts.blockHash`. Default: all fields.
    */
-  readonly fields?: F
+  readonly fields?: F | undefined
   /** Ends the iteration; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /**
    * What is checked of each block. `link` (the default): numbers and parents, and that receipts are
    * those of the block. `header`: also that the header has the block's hash, and withdrawals their
@@ -52,16 +52,16 @@ export interface GetBlocksOptions<
    * hexline cannot encode is skipped, and counted in `Progress.verified`. `fields` limits what is
    * delivered, not what is verified.
    */
-  readonly verify?: 'link' | 'header' | 'full'
+  readonly verify?: 'link' | 'header' | 'full' | undefined
   /**
    * With `verify: 'full'` and `transactions: 'full'`: whether senders are recovered from
    * signatures, which takes about a hundred times as long as all the rest. Default false.
    */
-  readonly senders?: boolean
+  readonly senders?: boolean | undefined
   /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Called after each block. */
-  readonly onProgress?: (progress: Progress) => void
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /**

@@ -35,9 +35,9 @@ interface LogBlock {
 /** What `getLogs` takes besides the range. */
 export interface LogsOptions {
   /** Logs of this address, or of any of several; over 1,000 are split. Default: all addresses. */
-  readonly address?: Address | readonly Address[]
+  readonly address?: Address | readonly Address[] | undefined
   /** By position: one topic, any of several, or null for any. Default: any. */
-  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[] | undefined
   /**
    * How to find logs that are missing (default: `bloom` if `to` is final, else `none`):
    * - `none`: not at all.
@@ -46,13 +46,13 @@ export interface LogsOptions {
    * - `receipts`: by the receipts of each block. Also finds single logs that were left out.
    * - `peer`: by the reply of a second endpoint of the client; receipts decide where they differ.
    */
-  readonly audit?: AuditLevel
+  readonly audit?: AuditLevel | undefined
   /** Ends the iteration; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Limit for replies requested ahead of the consumer, in bytes. Default 32 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Called after each page. */
-  readonly onProgress?: (progress: LogProgress) => void
+  readonly onProgress?: ((progress: LogProgress) => void) | undefined
 }
 
 /** Logs of the blocks `from` to `to`, both included. */

@@ -14,16 +14,16 @@ import type { LogSubscription, PendingSubscription, ReceiptSubscription, Subscri
 /** A call for `client.send`, with its own settings. */
 export interface Request extends CallSettings {
   readonly method: string
-  readonly params?: readonly unknown[] | Readonly<Record<string, unknown>>
+  readonly params?: readonly unknown[] | Readonly<Record<string, unknown>> | undefined
   /**
    * The format of the result: `value` parses it (default), `bytes` is the JSON that the node sent.
    */
-  readonly as?: 'value' | 'bytes'
+  readonly as?: 'value' | 'bytes' | undefined
   /**
    * Treats a null result as a sign that the node lags: a failure, so that the call is sent again,
    * to another endpoint if possible.
    */
-  readonly required?: boolean
+  readonly required?: boolean | undefined
 }
 
 /** A client for one or several Ethereum nodes. Also an EIP-1193 provider. */

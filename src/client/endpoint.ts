@@ -24,13 +24,13 @@ import type { Settings } from './options.ts'
  */
 export type Endpoint =
   | string
-  | { readonly url: string; readonly headers?: Readonly<Record<string, string>>; readonly since?: Quantity }
+  | { readonly url: string; readonly headers?: Readonly<Record<string, string>> | undefined; readonly since?: Quantity | undefined }
   | {
       readonly baseUrl: string
       readonly chain: ChainSlug
       readonly apiKey: string
-      readonly headers?: Readonly<Record<string, string>>
-      readonly since?: Quantity
+      readonly headers?: Readonly<Record<string, string>> | undefined
+      readonly since?: Quantity | undefined
     }
   | Post
 

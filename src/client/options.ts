@@ -20,7 +20,7 @@ export interface UnitRate {
    * counts. Alchemy, Infura, QuickNode and Chainstack are known by their hosts; elsewhere the
    * default is Alchemy's throughput units, 20 for methods that it does not list.
    */
-  readonly units?: Readonly<Record<string, number>>
+  readonly units?: Readonly<Record<string, number>> | undefined
 }
 
 /** Options of a client. `createClient` checks all of them. */
@@ -29,75 +29,78 @@ export interface ClientOptions {
    * The largest batch to begin with, in calls. A batch that an endpoint refuses is halved. `false`
    * sends each call in its own POST. Default `{ maxCalls: 100 }`.
    */
-  readonly batch?: { readonly maxCalls?: number } | false
+  readonly batch?: { readonly maxCalls?: number | undefined } | false | undefined
   /**
    * Maximum number of POSTs in flight per endpoint. Default 8, or 100 where each call is a POST:
    * with `batch: false`, and at endpoints that take no batches.
    */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /**
    * Rate limit per endpoint. Default: none, except for the limit that hexline learns from the
    * endpoint's throttling.
    */
-  readonly rate?: CallRate | UnitRate
+  readonly rate?: CallRate | UnitRate | undefined
   /**
    * Retries of failed calls: `attempts` is the total, with the first one (default 4). The waits
    * between them have full jitter, up to `baseDelayMs` (150) doubled each time, at most
    * `maxDelayMs` (10,000). `false`: one attempt.
    */
-  readonly retry?: { readonly attempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number } | false
+  readonly retry?:
+    | { readonly attempts?: number | undefined; readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }
+    | false
+    | undefined
   /**
    * Time for one POST, from its start to the last byte of its reply, in ms, without the wait in the
    * queue. Default 30,000.
    */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Time for one call with all its attempts and waits, in ms. Default 120,000. */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
   /** Longest reply, in bytes after decompression. Default 128 MiB. */
-  readonly maxResponseBytes?: number
+  readonly maxResponseBytes?: number | undefined
   /** Whether identical reads that wait in the queue share one call. Default true. */
-  readonly dedupe?: boolean
+  readonly dedupe?: boolean | undefined
   /**
    * Sends a second copy of a read that takes longer than `percentile` (0.95) of the recent ones, to
    * another endpoint if there is one. The first answer counts. Copies are at most `maxExtra` (0.05)
    * of the reads. Default false.
    */
-  readonly hedge?: boolean | { readonly percentile?: number; readonly maxExtra?: number }
+  readonly hedge?: boolean | { readonly percentile?: number | undefined; readonly maxExtra?: number | undefined } | undefined
   /** Headers of every request. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /**
    * An undici dispatcher for the requests, for proxies and TLS settings. The client does not close
    * it.
    */
-  readonly dispatcher?: Dispatcher
+  readonly dispatcher?: Dispatcher | undefined
   /** Whether to request compressed replies. Default true, except for endpoints on this machine. */
-  readonly compression?: boolean
+  readonly compression?: boolean | undefined
   /** The layers around the endpoints, outermost first; `defaults` is `[retry]`. */
-  readonly layers?: (defaults: readonly Layer[]) => readonly Layer[]
+  readonly layers?: ((defaults: readonly Layer[]) => readonly Layer[]) | undefined
 }
 
 /** Settings of calls, for `client.with`. */
 export interface CallSettings {
   /** Ends the calls; they reject with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Time for one call with all its attempts and waits, in ms. */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
   /** Bulk calls yield to interactive ones, and are retried until their deadline. */
-  readonly priority?: 'interactive' | 'bulk'
+  readonly priority?: 'interactive' | 'bulk' | undefined
   /** Maximum number of attempts for a call, with the first one. */
-  readonly attempts?: number
+  readonly attempts?: number | undefined
   /**
    * Time for one attempt, from the start of its POST, in ms. It can shorten the client's
    * `timeoutMs`, but not lengthen it.
    */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /**
    * What a call does while an endpoint is paused because it throttles: `wait` (default) for the end
    * of the pause, or `fail` at once with the endpoint's error, for callers that have an
    * alternative. A call with a single attempt that is itself throttled waits only where `wait` is
    * set.
    */
-  readonly whilePaused?: 'wait' | 'fail'
+  readonly whilePaused?: 'wait' | 'fail' | undefined
 }
 
 /** A checked rate limit: in units, with the given costs, or in calls. */

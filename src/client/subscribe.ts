@@ -7,20 +7,20 @@ import type { Subscriber } from './keep-subscribed.ts'
 /** Options of every subscription. */
 export interface SubscribeOptions {
   /** Ends the subscription; its iterator throws the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Which logs to subscribe to. Default: all. */
 export interface LogSubscription extends SubscribeOptions {
-  readonly address?: Address | readonly Address[]
+  readonly address?: Address | readonly Address[] | undefined
   /** By position: one topic, any of several, or null for any. */
-  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[] | undefined
 }
 
 /** How pending transactions are delivered. */
 export interface PendingSubscription<Full extends boolean = boolean> extends SubscribeOptions {
   /** Whole transactions in place of their hashes. Not every node has them. Default false. */
-  readonly full?: Full
+  readonly full?: Full | undefined
 }
 
 /** Which receipts to subscribe to. */
@@ -29,7 +29,7 @@ export interface ReceiptSubscription extends SubscribeOptions {
    * Of these transactions, once they are in a block; geth takes at most 200. Default: of all
    * transactions.
    */
-  readonly transactionHashes?: readonly Hash[]
+  readonly transactionHashes?: readonly Hash[] | undefined
 }
 
 /**

@@ -23,32 +23,32 @@ export interface ExportDatasetOptions {
   /** The folder: a new or empty one, or a dataset with the same options, which is continued. */
   readonly dir: string
   /** How rows are stored. Default `parquet`. */
-  readonly format?: DatasetFormat
+  readonly format?: DatasetFormat | undefined
   /** The tables to write. Default blocks and transactions. */
-  readonly tables?: readonly DatasetTable[]
+  readonly tables?: readonly DatasetTable[] | undefined
   /**
    * The columns to store, such as `['transactions.hash', 'transactions.value']`. A table of which
    * it names none keeps all. For Parquet alone.
    */
-  readonly columns?: readonly string[]
+  readonly columns?: readonly string[] | undefined
   /** Number of blocks in each file. Default 1,000. */
-  readonly blocksPerFile?: number
+  readonly blocksPerFile?: number | undefined
   /**
    * How much is checked of each block. Default `link`. A wrong block is requested again from
    * another endpoint. What cannot be checked is counted in the manifest, with the reason.
    */
-  readonly verify?: VerifyLevel
+  readonly verify?: VerifyLevel | undefined
   /**
    * Exports only a share of the ranges, beside other processes or machines that export the others,
    * into the same folder or one for each. `mergeDataset` makes a dataset of what they wrote.
    */
-  readonly shard?: Shard
+  readonly shard?: Shard | undefined
   /** Ends the export, which rejects with the signal's reason. A later one continues it. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Limit for replies requested ahead of the files, in bytes. Default 16 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Called after each block; with `shard`, without what was verified. */
-  readonly onProgress?: (progress: Progress) => void
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 const MiB = 1024 * 1024

@@ -20,11 +20,11 @@ export interface MergeDatasetOptions {
   /**
    * The folder that becomes the dataset: a new or empty one, or one of `dirs`. Default the first.
    */
-  readonly into?: string
+  readonly into?: string | undefined
   /** Ends the merge, which rejects with the signal's reason. A later merge starts over. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Called after each range whose files are in the folder. */
-  readonly onProgress?: (progress: MergeProgress) => void
+  readonly onProgress?: ((progress: MergeProgress) => void) | undefined
 }
 
 /** Progress of a merge, in ranges. */

@@ -23,17 +23,17 @@ export interface VerifyDatasetOptions {
    * Whether the sender of each transaction is recovered from its signature, which is slow. Default
    * false.
    */
-  readonly senders?: boolean
+  readonly senders?: boolean | undefined
   /** A client of a node whose blocks are compared with those of the dataset, row by row. */
-  readonly against?: Client
+  readonly against?: Client | undefined
   /** With `against`: number of blocks to compare, with the first and the last one. Default 20. */
-  readonly sample?: number
+  readonly sample?: number | undefined
   /** With `against`: chooses the blocks. Default: at random. */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Ends the verification, which rejects with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Called after each block. `bytes` counts the files of its range and of those before. */
-  readonly onProgress?: (progress: Progress) => void
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /** What was proven of a dataset, and what could not be. Plain data. */

@@ -28,36 +28,36 @@ export interface TraceOptions {
    * `callTracer`, `prestateTracer`, `4byteTracer`, `flatCallTracer`, the name of another one, or
    * JavaScript. Absent: each step of the EVM.
    */
-  readonly tracer?: string
+  readonly tracer?: string | undefined
   /**
    * Of the tracer: `{ onlyTopCall, withLog }` for `callTracer`, `{ diffMode, disableCode,
    * disableStorage }` for `prestateTracer`.
    */
-  readonly tracerConfig?: { readonly [key: string]: Json | undefined }
+  readonly tracerConfig?: { readonly [key: string]: Json | undefined } | undefined
   /** How long the node may take for a transaction, such as `10s`. geth's default is `5s`. */
-  readonly timeout?: string
+  readonly timeout?: string | undefined
   /** How many blocks the node may run again for a state that it has dropped. */
-  readonly reexec?: number
+  readonly reexec?: number | undefined
   /** Without a tracer: whether steps have the memory. Default false. */
-  readonly enableMemory?: boolean
+  readonly enableMemory?: boolean | undefined
   /** Without a tracer: whether steps have no stack. Default false. */
-  readonly disableStack?: boolean
+  readonly disableStack?: boolean | undefined
   /** Without a tracer: whether steps have no storage. Default false. */
-  readonly disableStorage?: boolean
+  readonly disableStorage?: boolean | undefined
   /** Without a tracer: whether steps have the data that calls return. Default false. */
-  readonly enableReturnData?: boolean
+  readonly enableReturnData?: boolean | undefined
   /** Without a tracer: at most this many steps; 0 for all. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /** The same for a call that is not in a block. */
 export interface CallTraceOptions extends TraceOptions {
   /** State to change before the call, by address. */
-  readonly stateOverrides?: Json
+  readonly stateOverrides?: Json | undefined
   /** Fields of the block to change before the call. */
-  readonly blockOverrides?: Json
+  readonly blockOverrides?: Json | undefined
   /** Runs the call after this many transactions of its block. Default: after all. */
-  readonly txIndex?: Quantity
+  readonly txIndex?: Quantity | undefined
 }
 
 /** What a `trace_replay` method or `trace_call` is to return. */
@@ -65,35 +65,35 @@ export type TraceKind = 'trace' | 'vmTrace' | 'stateDiff'
 
 /** Which traces to return. */
 export interface TraceFilter {
-  readonly fromBlock?: BlockNumber
-  readonly toBlock?: BlockNumber
+  readonly fromBlock?: BlockNumber | undefined
+  readonly toBlock?: BlockNumber | undefined
   /** Senders: traces from any of them. */
-  readonly fromAddress?: readonly Address[]
+  readonly fromAddress?: readonly Address[] | undefined
   /** Recipients: traces to any of them. */
-  readonly toAddress?: readonly Address[]
+  readonly toAddress?: readonly Address[] | undefined
   /** Erigon: whether a trace needs both a sender and a recipient (default), or one of them. */
-  readonly mode?: 'intersection' | 'union'
+  readonly mode?: 'intersection' | 'union' | undefined
   /** Number of traces to skip. */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Most traces to return. */
-  readonly count?: number
+  readonly count?: number | undefined
 }
 
 /** Blocks to simulate on top of one. */
 export interface Simulation {
   readonly blockStateCalls: readonly {
     /** Fields of the block. */
-    readonly blockOverrides?: Json
+    readonly blockOverrides?: Json | undefined
     /** State to change before its calls, by address. */
-    readonly stateOverrides?: Json
-    readonly calls?: readonly CallObject[]
+    readonly stateOverrides?: Json | undefined
+    readonly calls?: readonly CallObject[] | undefined
   }[]
   /** Whether calls need a valid nonce, and enough funds and gas. Default false. */
-  readonly validation?: boolean
+  readonly validation?: boolean | undefined
   /** Whether transfers of ether come as logs. Default false. */
-  readonly traceTransfers?: boolean
+  readonly traceTransfers?: boolean | undefined
   /** Whether blocks have whole transactions. Default false. */
-  readonly returnFullTransactions?: boolean
+  readonly returnFullTransactions?: boolean | undefined
 }
 
 export const traceOptions: Param<CallTraceOptions> = { encode: encodeTraceOptions }

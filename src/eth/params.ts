@@ -19,48 +19,50 @@ export type BlockId = BlockNumber | { readonly blockHash: Hash; readonly require
  * as those of an L2, are sent unchanged.
  */
 export interface CallObject {
-  readonly from?: Address
+  readonly from?: Address | undefined
   /** Absent or null deploys a contract. */
-  readonly to?: Address | null
+  readonly to?: Address | null | undefined
   /** In gas. */
-  readonly gas?: Quantity
+  readonly gas?: Quantity | undefined
   /** In wei. */
-  readonly gasPrice?: Quantity
+  readonly gasPrice?: Quantity | undefined
   /** In wei. */
-  readonly maxFeePerGas?: Quantity
+  readonly maxFeePerGas?: Quantity | undefined
   /** In wei. */
-  readonly maxPriorityFeePerGas?: Quantity
+  readonly maxPriorityFeePerGas?: Quantity | undefined
   /** In wei. */
-  readonly maxFeePerBlobGas?: Quantity
+  readonly maxFeePerBlobGas?: Quantity | undefined
   /** In wei. */
-  readonly value?: Quantity
-  readonly data?: Hex
+  readonly value?: Quantity | undefined
+  readonly data?: Hex | undefined
   /** Another name of `data`. */
-  readonly input?: Hex
-  readonly nonce?: Quantity
-  readonly type?: Quantity
-  readonly chainId?: Quantity
-  readonly accessList?: readonly { readonly address: Address; readonly storageKeys: readonly Hash[] }[] | readonly AccessListItem[]
-  readonly blobVersionedHashes?: readonly Hash[]
-  readonly authorizationList?: readonly {
-    readonly chainId: Quantity
-    readonly address: Address
-    readonly nonce: Quantity
-    readonly yParity?: Quantity
-    readonly v?: Quantity
-    readonly r: Hex
-    readonly s: Hex
-  }[]
+  readonly input?: Hex | undefined
+  readonly nonce?: Quantity | undefined
+  readonly type?: Quantity | undefined
+  readonly chainId?: Quantity | undefined
+  readonly accessList?: readonly { readonly address: Address; readonly storageKeys: readonly Hash[] }[] | readonly AccessListItem[] | undefined
+  readonly blobVersionedHashes?: readonly Hash[] | undefined
+  readonly authorizationList?:
+    | readonly {
+        readonly chainId: Quantity
+        readonly address: Address
+        readonly nonce: Quantity
+        readonly yParity?: Quantity | undefined
+        readonly v?: Quantity | undefined
+        readonly r: Hex
+        readonly s: Hex
+      }[]
+    | undefined
 }
 
 /** Which logs to return. Use `blockHash` or a range of blocks, not both. */
 export interface LogFilter {
-  readonly fromBlock?: BlockNumber
-  readonly toBlock?: BlockNumber
-  readonly blockHash?: Hash
-  readonly address?: Address | readonly Address[]
+  readonly fromBlock?: BlockNumber | undefined
+  readonly toBlock?: BlockNumber | undefined
+  readonly blockHash?: Hash | undefined
+  readonly address?: Address | readonly Address[] | undefined
   /** By position: one topic, any of several, or null for any. */
-  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[] | undefined
 }
 
 /** JSON that is sent unchanged, except for bigints, which become quantities. */

@@ -19,9 +19,9 @@ import type { Confirmations } from './look.ts'
 /** Which logs to deliver with each block. */
 export interface FollowLogs {
   /** Logs of this address, or of any of several. Default: all addresses. */
-  readonly address?: Address | readonly Address[]
+  readonly address?: Address | readonly Address[] | undefined
   /** By position: one topic, any of several, or null for any. Default: any. */
-  readonly topics?: readonly (Hash | readonly Hash[] | null)[]
+  readonly topics?: readonly (Hash | readonly Hash[] | null)[] | undefined
 }
 
 /** Options of `follow`. */
@@ -36,25 +36,25 @@ export interface FollowOptions<
    */
   readonly from: Quantity | 'latest' | FollowCursor
   /** Whether each block comes with its logs: all (true), or those of a filter. Default false. */
-  readonly logs?: L
+  readonly logs?: L | undefined
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
-  readonly transactions?: T
+  readonly transactions?: T | undefined
   /**
    * Whether each block comes with its receipts, in the order of its transactions. Default false.
    */
-  readonly receipts?: R
+  readonly receipts?: R | undefined
   /**
    * Holds blocks back: until this many blocks follow them (default 0), or until the node calls them
    * `safe` or `finalized`. A block that is replaced all the same is rolled back.
    */
-  readonly confirmations?: number | 'safe' | 'finalized'
+  readonly confirmations?: number | 'safe' | 'finalized' | undefined
   /** Ends the iteration; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /**
    * Called after each item, with the `failure` of each attempt that fails, and once if the first
    * block is not there yet.
    */
-  readonly onProgress?: (progress: FollowProgress) => void
+  readonly onProgress?: ((progress: FollowProgress) => void) | undefined
 }
 
 /** A block that comes next. Its parent is the block before it in the stream. */

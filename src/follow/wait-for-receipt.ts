@@ -16,11 +16,11 @@ export interface WaitForReceiptOptions {
    * Number of blocks that have to hold the transaction or follow it: 1 (default) is its own block,
    * as in viem and ethers.
    */
-  readonly confirmations?: number
+  readonly confirmations?: number | undefined
   /** Time for all of it, in ms. Default: no limit. */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
   /** Ends the wait; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /**

@@ -14,7 +14,7 @@ import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
 
 /** The options of `exportDataset`, and how to plan. The folder is not needed, and not looked at. */
 export interface PlanExportOptions extends Omit<ExportDatasetOptions, 'dir' | 'shard'>, PlanOptions {
-  readonly dir?: string
+  readonly dir?: string | undefined
 }
 
 /** What an export will take. */

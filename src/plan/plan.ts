@@ -11,9 +11,9 @@ import type { Missing, SampledBlock } from './sample.ts'
 /** Options of a plan. */
 export interface PlanOptions {
   /** Number of blocks to fetch whole. Default 20. Ten headers are fetched for each. */
-  readonly sample?: number
+  readonly sample?: number | undefined
   /** The provider whose units to count. Default: those of the client's endpoints, or all. */
-  readonly provider?: Provider
+  readonly provider?: Provider | undefined
 }
 
 /** What a job will take, estimated from a sample. */

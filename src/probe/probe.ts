@@ -18,24 +18,24 @@ import { rateLimit } from './rate.ts'
 /** Options of `probe`. */
 export interface ProbeOptions {
   /** Most calls to each endpoint, counting each call of a batch. Default 500. */
-  readonly maxCalls?: number
+  readonly maxCalls?: number | undefined
   /** Longest batch to try, in calls. Default 100, a client's default. */
-  readonly maxBatch?: number
+  readonly maxBatch?: number | undefined
   /** Longest range of blocks to try with `eth_getLogs`. Default 100,000. */
-  readonly maxLogRange?: number
+  readonly maxLogRange?: number | undefined
   /** Longest reply to ask for, in bytes. Default 4 MiB. */
-  readonly maxReplyBytes?: number
+  readonly maxReplyBytes?: number | undefined
   /**
    * Calls in the burst that tests for a rate limit, part of `maxCalls`. `false`: no burst. Default
    * 50.
    */
-  readonly rateCalls?: number | false
+  readonly rateCalls?: number | false | undefined
   /** Longest wait for one POST, in ms. Default 10,000; the client's `timeoutMs` applies, too. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Ends the probe with its reason. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Called after every POST with the current step and the number of calls made. */
-  readonly onProgress?: (progress: ProbeProgress) => void
+  readonly onProgress?: ((progress: ProbeProgress) => void) | undefined
 }
 
 /** How far a probe is: the step that begins, and the calls made so far. */
@@ -85,8 +85,8 @@ export interface EndpointReport {
 }
 
 /** Options with every default filled in. */
-export type ProbeSettings = Required<Omit<ProbeOptions, 'signal' | 'onProgress' | 'rateCalls'>> &
-  Pick<ProbeOptions, 'signal' | 'onProgress'> & { readonly rateCalls: number }
+export type ProbeSettings = Pick<ProbeOptions, 'signal' | 'onProgress'> &
+  Readonly<Record<'maxCalls' | 'maxBatch' | 'maxLogRange' | 'maxReplyBytes' | 'rateCalls' | 'timeoutMs', number>>
 
 /** Small calls that measure latency. */
 const LATENCY_CALLS = 10
@@ -118,8 +118,8 @@ export function checkProbe(options: ProbeOptions): ProbeSettings {
     maxReplyBytes: check.whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024),
     rateCalls,
     timeoutMs: check.whole('timeoutMs', options.timeoutMs ?? 10_000, 1, LONGEST_TIMER),
-    ...(signal && { signal }),
-    ...(onProgress && { onProgress }),
+    signal,
+    onProgress,
   }
 }
 

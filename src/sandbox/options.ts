@@ -13,7 +13,7 @@ import { seedFrom } from './seed-check.ts'
 export interface Price {
   readonly usd: number
   /** Price a day ago. Without it, replies have no price changes. */
-  readonly usd24hAgo?: number
+  readonly usd24hAgo?: number | undefined
 }
 
 /** Prices by token address; the chain's own coin is `native`. */
@@ -22,13 +22,13 @@ export type PriceTable = Readonly<Record<string, Price>>
 /** Facts about a token that are not on the chain. */
 export interface TokenFacts {
   /** Default false. */
-  readonly possibleSpam?: boolean
+  readonly possibleSpam?: boolean | undefined
   /** Default false. */
-  readonly verifiedContract?: boolean
+  readonly verifiedContract?: boolean | undefined
   /** URL of an image. */
-  readonly logo?: string
+  readonly logo?: string | undefined
   /** URL of a small image. */
-  readonly thumbnail?: string
+  readonly thumbnail?: string | undefined
 }
 
 /** Facts by token address. */
@@ -37,77 +37,77 @@ export type TokenTable = Readonly<Record<string, TokenFacts>>
 /** Options of `startSandbox`. Every option is checked. */
 export interface SandboxOptions {
   /** Port on 127.0.0.1. Default 0: any free one. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** The chain to serve. Default `eth`. */
-  readonly chain?: ChainSlug
+  readonly chain?: ChainSlug | undefined
   /**
    * URL of the upstream node. Default: starts anvil, with the chain id of `chain`; needs the
    * package `@foundry-rs/anvil`.
    */
-  readonly upstream?: string
+  readonly upstream?: string | undefined
   /** The valid key. Default: a random one. */
-  readonly apiKey?: string
+  readonly apiKey?: string | undefined
   /** Keys that are out of quota. Default: one, `{apiKey}-used-up`. */
-  readonly quotaKeys?: readonly string[]
+  readonly quotaKeys?: readonly string[] | undefined
   /** USD prices of tokens; other tokens have no price. */
-  readonly prices?: PriceTable
+  readonly prices?: PriceTable | undefined
   /** Facts about tokens that are not on the chain. */
-  readonly tokens?: TokenTable
+  readonly tokens?: TokenTable | undefined
   /** Records of the NFT and streams groups; each array replaces the default one. */
-  readonly seed?: Partial<Seed>
+  readonly seed?: Partial<Seed> | undefined
   /**
    * Sends values as real services do: null for unknown values, booleans and objects where the
    * specification documents strings, lists in streams where it documents objects. Default false:
    * each value has its documented type. Records given as `seed` are served unchanged.
    */
-  readonly likeProduction?: boolean
+  readonly likeProduction?: boolean | undefined
   /**
    * Names in the header `Host` to accept in addition to those of the loopback. Others are refused,
    * so that no web page can read the sandbox by DNS rebinding.
    */
-  readonly allowedHosts?: readonly string[]
+  readonly allowedHosts?: readonly string[] | undefined
   /** Delay of every request, in ms. Default 0. */
-  readonly latencyMs?: number
+  readonly latencyMs?: number | undefined
   /** Most calls per second; more get 429. Each call of a batch counts. Default: no limit. */
-  readonly callsPerSecond?: number
+  readonly callsPerSecond?: number | undefined
   /**
    * Share of the requests that fail on purpose, from 0 to 1: HTTP 500, HTTP 503, a cut connection,
    * a body that stalls, or a truncated body. Or the share of each: `{ stalled: 0.1, cut: 0.05 }`;
    * the names are `error 500`, `error 503`, `cut`, `stalled` and `truncated`. Default 0.
    */
-  readonly faults?: FaultShares
+  readonly faults?: FaultShares | undefined
   /**
    * Share of the notifications of subscriptions to spoil, from 0 to 1: `cut` drops the socket in
    * place of one, `late` lets the next one pass first, and `double` sends one twice.
    * Or the share of each: `{ cut: 0.05, late: 0.1 }`. Default 0.
    */
-  readonly notificationFaults?: NotificationFaultShares
+  readonly notificationFaults?: NotificationFaultShares | undefined
   /** The same seed makes the same requests and notifications fail. Default 1. */
-  readonly faultSeed?: number
+  readonly faultSeed?: number | undefined
   /** Most calls in a JSON-RPC batch; a longer one is refused as a whole. Default: no limit. */
-  readonly maxBatch?: number
+  readonly maxBatch?: number | undefined
   /** Most blocks in a range of `eth_getLogs`, both ends counted. Default: no limit. */
-  readonly maxLogRange?: number
+  readonly maxLogRange?: number | undefined
   /**
    * Most logs in a reply of `eth_getLogs`. If there are more, the call is refused; with `silently`,
    * the reply has the first ones, and nothing says that others are missing. Default: no limit.
    */
-  readonly maxResults?: number | { readonly most: number; readonly silently?: boolean }
+  readonly maxResults?: number | { readonly most: number; readonly silently?: boolean | undefined } | undefined
   /**
    * Share of the logs that `eth_getLogs` leaves out, from 0 to 1: the same ones each time. Receipts
    * have them. Default 0.
    */
-  readonly dropLogs?: number
+  readonly dropLogs?: number | undefined
   /**
    * Number of blocks that JSON-RPC is behind the upstream node. Newer blocks are null, their logs
    * are missing, and `latest` is an older block; transactions can be sent. Default 0.
    */
-  readonly lag?: number
+  readonly lag?: number | undefined
   /**
    * The oldest block whose data JSON-RPC has. Older blocks, receipts and logs are refused with code
    * 4444, and state with "missing trie node". The newest block is always there. Default 0.
    */
-  readonly prunedBelow?: number
+  readonly prunedBelow?: number | undefined
 }
 
 /** Options with every default filled in. */

@@ -11,17 +11,17 @@ export interface VerifyBlockOptions {
    * `header`: the block's hash, withdrawals and absence of uncles. `full` (the default): its
    * transactions and receipts, too.
    */
-  readonly level?: BlockLevel
+  readonly level?: BlockLevel | undefined
   /**
    * Whether the sender of each transaction is recovered from its signature, which takes about a
    * hundred times as long as all the rest. Default false.
    */
-  readonly senders?: boolean
+  readonly senders?: boolean | undefined
   /**
    * The chain that the block is from, for those whose hashes are not computed as Ethereum's are.
    * Default: the one that the block's transactions were signed for.
    */
-  readonly chainId?: number
+  readonly chainId?: number | undefined
 }
 
 /**
