@@ -80,7 +80,7 @@ export const decodeTransaction: Decode<Transaction> = object('transaction', ['ha
 
 const logFields = {
   address,
-  topics: asSent<Hash[]>(),
+  topics: asSent<[] | [Hash, ...Hash[]]>(),
   data: hex,
   /** Null while the log is pending, as are the next four. */
   blockHash: nullable(hash),

@@ -34,7 +34,7 @@ const text = asSent<string>()
 
 const callLogFields = {
   address,
-  topics: asSent<Hash[]>(),
+  topics: asSent<[] | [Hash, ...Hash[]]>(),
   data: hex,
   /** Its index among the logs of the transaction. */
   index: optional(number),

@@ -1,3 +1,4 @@
+import type { Log as ViemLog } from 'viem'
 import { expectTypeOf, test } from 'vitest'
 import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/index.ts'
 import { type GetLogsOptions, getBlocks, getLogs, type MinedLog } from '../../src/index-bulk.ts'
@@ -32,6 +33,8 @@ test('with fields, they have these and the linking fields', () => {
 test('logs are those of a range, or of one block', () => {
   const hash: Hash = '0x'
   expectTypeOf<Item<ReturnType<typeof getLogs>>>().toEqualTypeOf<MinedLog>()
+  // What viem decodes.
+  expectTypeOf<Pick<MinedLog, 'address' | 'topics' | 'data'>>().toExtend<Pick<ViemLog, 'address' | 'topics' | 'data'>>()
   getLogs(client, { from: 0n, to: 'latest', address: '0x' })
   getLogs(client, { blockHash: hash, address: '0x' })
   const given = (options: GetLogsOptions) => getLogs(client, options)
