@@ -116,8 +116,9 @@ export class HexlineError extends Error {
   readonly retryAfterMs?: number
   /**
    * Hash of a transaction that a node may have accepted, although `eth_sendRawTransaction` failed:
-   * look it up before you sign another. The message begins with it. An error of that method without
-   * a hash means that the transaction was not accepted.
+   * look it up before you sign another. The message begins with it. Without a hash, no node has
+   * accepted it in this call; one that was sent earlier may be known (`already known`) or in a
+   * block (`nonce too low`).
    */
   declare transactionHash?: `0x${string}`
 

@@ -1,4 +1,5 @@
 import { ClosedError, TimeoutError } from '../errors.ts'
+import { messagePrefix } from '../text.ts'
 import { type Alarm, Alarms } from './alarms.ts'
 import type { Clock } from './clock.ts'
 import { append, type Listed, Listeners, remove } from './listeners.ts'
@@ -59,7 +60,7 @@ export class Waiting {
   hold(wait: Wait): boolean {
     const { signal, deadline } = wait.call
     if (this.#isClosed || signal?.aborted || deadline <= this.clock.now()) {
-      wait.cancel(this.#isClosed ? closed(wait, 'is') : signal?.aborted ? signal.reason : pastDeadline(wait.call, true))
+      wait.cancel(this.#isClosed ? closed(wait, 'is') : signal?.aborted ? signal.reason : pastDeadline(wait.call))
       return false
     }
     if (signal === undefined) append(this.#withoutSignal, wait)
@@ -99,7 +100,7 @@ export class Waiting {
         index: -1,
         ring: () => {
           this.release(wait)
-          if (wait.at >= call.deadline) reject(pastDeadline(call, true))
+          if (wait.at >= call.deadline) reject(pastDeadline(call))
           else resolve()
         },
         cancel: reject,
@@ -130,7 +131,14 @@ function closed({ call: { method } }: Wait, tense: 'is' | 'was'): ClosedError {
   return new ClosedError(`the client ${tense} closed`, { method })
 }
 
-/** The error of a call whose deadline has passed while it waited. */
-export function pastDeadline({ method }: Waiter, unsent: boolean): TimeoutError {
-  return new TimeoutError(`${method}: no answer before its deadline (deadlineMs)`, { method, unsent })
+/**
+ * The error of a call whose deadline has passed while it waited: for this endpoint, which had got
+ * it, or for its turn.
+ */
+export function pastDeadline({ method }: Waiter, endpoint?: string): TimeoutError {
+  return new TimeoutError(`${messagePrefix({ endpoint, method })}no answer before its deadline (deadlineMs)`, {
+    method,
+    endpoint,
+    unsent: endpoint === undefined,
+  })
 }

@@ -46,7 +46,7 @@ describe('a node', () => {
 
   it('that never answers', async () => {
     const ended = await blocks({ gate: () => new Promise(() => {}) }, '--deadline', '1')
-    await expectOneLine(ended, /^hexline: eth_blockNumber: no answer before its deadline \(--deadline\); is the node down or overloaded\?\n$/)
+    await expectOneLine(ended, /^hexline: 127\.0\.0\.1:\d+: eth_blockNumber: no answer before its deadline \(--deadline\); is the node down or overloaded\?\n$/)
   })
 
   it('that stops answering halfway', async () => {
@@ -54,7 +54,7 @@ describe('a node', () => {
     const { stderr, ...ended } = await blocks({ gate }, '--batch', '50', '--deadline', '1')
     // On a slow machine its progress is reported first.
     const last = stderr.replace(/^\d+ % \|.*\n/gm, '')
-    await expectOneLine({ ...ended, stderr: last }, /^hexline: eth_getBlockByNumber: no answer before its deadline/)
+    await expectOneLine({ ...ended, stderr: last }, /^hexline: 127\.0\.0\.1:\d+: eth_getBlockByNumber: no answer before its deadline/)
   })
 
   it('that rejects the key', async () => {

@@ -44,7 +44,7 @@ describe('time', () => {
     const server = await serveRest(stalled)
     const error = await errorOf(streams(server, { deadlineMs: 50 }))
     expect(error).toMatchObject({ name: 'TimeoutError', attempts: 1 })
-    expect(error.message).toBe('getStreams: no answer before its deadline (deadlineMs)')
+    expect(error.message).toBe(`${error.endpoint}: getStreams: no answer before its deadline (deadlineMs)`)
     await server.requests[0]?.hungUp
   })
 

@@ -100,7 +100,7 @@ export class Caller implements Wait {
 
   #timeoutError(endpoint: string | undefined): HexlineError {
     const { method, deadline, timeoutMs } = this.call
-    if (this.at >= deadline || endpoint === undefined) return pastDeadline(this.call, endpoint === undefined)
+    if (this.at >= deadline || endpoint === undefined) return pastDeadline(this.call, endpoint)
     return new TimeoutError(`${endpoint}: no whole reply within ${timeoutMs} ms`, { method, endpoint })
   }
 }
