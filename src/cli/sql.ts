@@ -30,6 +30,9 @@ interface Flags {
 /** Rows that a table shows: its widths need all of them in memory. */
 const MOST_ROWS = 1000
 
+/** A hash or an address in quotes, as one would write it. DuckDB compares it without a warning. */
+const TEXT_FOR_BYTES = /'0x([0-9a-f]{40}|[0-9a-f]{64})'/i
+
 /** `hexline sql`: queries a folder of tables in SQL. */
 export function sqlCommand(io: Io): Command {
   return new Command('sql')
@@ -62,6 +65,9 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
   await checkIsFolder(folder, '<folder>')
   const manifest = await openDataset(dir)
   const query = given === '-' ? await text(process.stdin) : given
+  const literal = manifest.format === 'parquet' ? TEXT_FOR_BYTES.exec(query)?.[1] : undefined
+  if (literal !== undefined)
+    messages.warn(`'0x${literal.slice(0, 8)}…' is text, and hashes and addresses are bytes, which text never equals: write unhex('${literal}')`)
   const setup = duckDbViews(dir, manifest)
   const started = performance.now()
   const stop = new AbortController()

@@ -87,6 +87,15 @@ describe('hexline sql', () => {
     expect((await run(query, '--json')).stdout.split('\n')).toHaveLength(2500 + 1)
   })
 
+  it('warns of a hash or an address as text, which no row has', async () => {
+    const hash = hashOf(3).slice(2)
+    const { stdout, stderr } = await run(`select count(*) as n from blocks where hash = '0x${hash}'`, '--csv')
+    expect(stdout).toBe('n\n0\n')
+    expect(stderr).toContain(`is text, and hashes and addresses are bytes, which text never equals: write unhex('${hash}')\n`)
+    const right = await run(`select count(*) as n from blocks where hash = unhex('${hash}')`, '--csv')
+    expect([right.stdout, right.stderr.split('\n')]).toEqual(['n\n1\n', [expect.stringMatching(/^1 row in /), '']])
+  })
+
   it('joins tables, and knows what the node sent', async () => {
     const { stdout } = await run(
       'select b.number, count(t.hash) as n from blocks b left join transactions t on t."blockNumber" = b.number group by 1 order by 1',
