@@ -55,7 +55,12 @@ async function writeLines(run: FollowRun, endpoint: ReturnType<typeof endpointFr
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
   const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, tally.layer] })
   const release = onSignals((name, code) =>
-    stop.abort(new Interrupted(`ended by ${name}${path === undefined ? '' : '; run the same command again to continue'}`, code)),
+    stop.abort(
+      new Interrupted(
+        `ended by ${name}; ${path === undefined ? 'with --cursor, the same command would continue here' : 'run the same command again to continue'}`,
+        code,
+      ),
+    ),
   )
   const output = standardOutput(io.stdout, stop)
   meter.start()

@@ -6,8 +6,9 @@ import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call
 import { areCallsReported, reportAnswered, reportCall, reportFailed } from '../rpc/call-events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
+import { notJson } from '../rpc/queue/entry.ts'
 import { Tally } from '../rpc/tally.ts'
-import { excerpt, show } from '../text.ts'
+import { show } from '../text.ts'
 import type { Clock } from '../wait/clock.ts'
 import type { LinkedSignals } from '../wait/linked-signals.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
@@ -236,6 +237,6 @@ function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
   try {
     return JSON.parse(JSON.stringify(params))
   } catch (error) {
-    throw new CodecError('params', 'values that JSON can hold', `something else (${excerpt((error as Error).message)})`, { method })
+    throw notJson(error, method)
   }
 }

@@ -45,7 +45,11 @@ export function checkCursor(value: unknown, name: string): FollowCursor {
   const most = Math.min(HELD, number - from + 1)
   if (!Array.isArray(hashes)) throw new OptionError(`${name}.hashes`, 'an array of block hashes', show(hashes))
   if (hashes.length > most || (hashes.length === 0 && most > 0))
-    throw new OptionError(`${name}.hashes`, most === 0 ? 'no hashes before the first block' : `from 1 to ${most} hashes, newest first`, `${hashes.length}`)
+    throw new OptionError(
+      `${name}.hashes`,
+      most === 0 ? 'no hashes before the first block' : most === 1 ? '1 hash' : `from 1 to ${most} hashes, newest first`,
+      `${hashes.length}`,
+    )
   for (const [i, hash] of hashes.entries()) checkHash(`${name}.hashes[${i}]`, hash)
   return { chainId: chainId as number | null, genesis: genesis as Hash | null, from, number, hashes: [...hashes] }
 }

@@ -47,7 +47,10 @@ it('writes blocks with logs in the bytes of the node, and rollbacks', async () =
   expect(replay.logs.map(({ length }) => length)).toEqual(chain.blocks.slice(10).map(({ logs }) => logs))
   expect(JSON.parse(lines[0] as string)).toMatchObject({ type: 'block', block: headerOf(chain.blocks[10] as never) })
   expect(JSON.parse(lines[3] as string)).toEqual({ type: 'rollback', to: 10, blocks: [12, 11].map((number) => ({ number, hash: expect.any(String) })) })
-  expect({ code, stderr }).toEqual({ code: 130, stderr: '2 blocks were rolled back\nhexline: ended by Ctrl-C\n' })
+  expect({ code, stderr }).toEqual({
+    code: 130,
+    stderr: '2 blocks were rolled back\nhexline: ended by Ctrl-C; with --cursor, the same command would continue here\n',
+  })
 })
 
 it('says on a terminal how far it is, and what was throttled', async () => {

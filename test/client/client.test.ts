@@ -201,9 +201,12 @@ describe('request', () => {
     ['method: expected the name of a method, received ""', { method: '' }],
     ['method: expected the name of a method, received 7', { method: 7 }],
     ['params: expected an array or an object, received "x"', { method: 'eth_call', params: 'x' }],
-    ['params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)', { method: 'eth_call', params: [1n] }],
     [
-      'params: expected values that JSON can hold, received something else (Do not know how to serialize a BigInt)',
+      'params: expected values that JSON can hold, received a bigint, which only client.call encodes (encodeQuantity does so, too)',
+      { method: 'eth_call', params: [1n] },
+    ],
+    [
+      'params: expected values that JSON can hold, received a bigint, which only client.call encodes (encodeQuantity does so, too)',
       { method: 'eth_call', params: [{ value: 1n }] },
     ],
   ])('refuses before a byte is sent: %s', async (message, request) => {

@@ -26,6 +26,7 @@ describe('what is wrong with a cursor is reported at once', () => {
     [{ ...cursor, number: '7' }, 'from.number: expected a whole number of at least 4, received "7"'],
     [{ ...cursor, hashes: {} }, 'from.hashes: expected an array of block hashes, received an object'],
     [{ ...cursor, hashes: [] }, 'from.hashes: expected from 1 to 3 hashes, newest first, received 0'],
+    [{ ...cursor, from: 9, number: 9, hashes: [] }, 'from.hashes: expected 1 hash, received 0'],
     [{ ...cursor, number: 6 }, 'from.hashes: expected from 1 to 2 hashes, newest first, received 3'],
     [{ ...cursor, number: 4 }, 'from.hashes: expected no hashes before the first block, received 3'],
     [{ ...cursor, number: 4, hashes: [], chainId: 'x' }, 'from.chainId: expected a whole number of at least 0, received "x"'],

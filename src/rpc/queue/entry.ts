@@ -175,9 +175,17 @@ export function paramsJson(call: Call): string {
   try {
     return plainJson(call.params) ?? JSON.stringify(call.params)
   } catch (error) {
-    const received = `something else (${excerpt((error as Error).message)})`
-    throw new CallFailure(new CodecError('params', 'values that JSON can hold', received, { method: call.method }), 0, undefined)
+    throw new CallFailure(notJson(error, call.method), 0, undefined)
   }
+}
+
+/** The error for params that `JSON.stringify` refuses. */
+export function notJson(error: unknown, method: string): CodecError {
+  const { message } = error as Error
+  const received = message.includes('BigInt')
+    ? 'a bigint, which only client.call encodes (encodeQuantity does so, too)'
+    : `something else (${excerpt(message)})`
+  return new CodecError('params', 'values that JSON can hold', received, { method })
 }
 
 /** What JSON puts between quotes as it is: hex and tags, of which most params consist. */

@@ -416,6 +416,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
 
   unsupported: [
+    ['anvil', 200, -32603, 'Not implemented', 'foundry-rs/foundry: eth_subscribe of an event that it lacks', { method: 'eth_subscribe' }],
     ['geth', 200, -32601, 'the method eth_createAccessList does not exist/is not available', GETH, { method: 'eth_createAccessList' }],
     [
       'Alchemy',
