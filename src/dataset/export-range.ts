@@ -8,11 +8,11 @@ import { readCheckedManifest } from './check-manifest.ts'
 import { checkSame } from './check-same.ts'
 import { writing } from './disk.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
-import { checkEmpty, makeFolder, makeTableFolders } from './folder.ts'
+import { checkEmpty, hasFiles, makeFolder, makeTableFolders } from './folder.ts'
 import { checkUnlocked } from './lock.ts'
 import { type DatasetHeader, lastOf, ManifestFile, type RangeEntry, readManifest } from './manifest.ts'
 import { joinWriters, type PartWriter, removeDeadWriters } from './part-writers.ts'
-import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart } from './parts.ts'
+import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart, removePart } from './parts.ts'
 import { writeRanges } from './write-ranges.ts'
 
 /** Ranges that a worker exports at a time, at most. */
@@ -29,7 +29,10 @@ export interface OpenParts {
    * commits them as a part. The range must lie within an aligned one. Several may run at a time.
    */
   exportRange(range: BlockRange, options?: RangeOptions): Promise<RangeExport>
-  /** The last block, from the first of a range on, that the folder has; the one before if none. */
+  /**
+   * The last block, from the first of a range on, that the folder has; the one before if none. A
+   * part of which a file is missing or cut is removed, and counts as missing.
+   */
   lastDone(range: BlockRange): Promise<number>
   /**
    * Whether ranges can still be written: not after another process has taken this one for dead,
@@ -140,6 +143,10 @@ function partsOf(client: Client, { dir, header, stream, to, writer, merged }: Op
     while (last < range.to) {
       const part = await readPart(dir, last + 1)
       if (part === undefined) return last
+      if (!(await hasFiles(part.dir, part.range))) {
+        await removePart(part, join(writer.dir, String(++runs)))
+        return last
+      }
       last = part.range.to
     }
     return last

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
@@ -5,7 +6,7 @@ import { reasonOf } from '../system-error.ts'
 import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
-import { MANIFEST, type Manifest } from './manifest.ts'
+import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { PARTS } from './parts.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
 
@@ -122,11 +123,21 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
   for (const { files } of ranges) {
     for (const { name, bytes } of files) {
       const there = await lstat(join(dir, name)).catch(() => undefined)
-      if (there?.isFile() && there.size === bytes) continue
+      if (isWhole(there, bytes)) continue
       const found = there === undefined ? 'is missing' : there.isFile() ? `has ${there.size} bytes, not ${bytes}` : 'is not a file'
       throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed. ${MENDING}`)
     }
   }
+}
+
+/** Are the files of a range there, in full length? */
+export async function hasFiles(dir: string, { files }: RangeEntry): Promise<boolean> {
+  for (const { name, bytes } of files) if (!isWhole(await lstat(join(dir, name)).catch(() => undefined), bytes)) return false
+  return true
+}
+
+function isWhole(there: Stats | undefined, bytes: number): boolean {
+  return there?.isFile() === true && there.size === bytes
 }
 
 /** Makes the folders of the tables. */

@@ -19,7 +19,8 @@ import { checkNoWriters } from './part-writers.ts'
  *     parts/writer-…/                                    what one process is writing
  *
  * A part is written elsewhere and becomes one by the renaming of its folder, which fails where
- * there is one already: it is there whole or not at all, and never changes.
+ * there is one already: it is there whole or not at all, and never changes. One that somebody has
+ * deleted files from is removed, and written anew.
  */
 
 export const PARTS = 'parts'
@@ -105,6 +106,13 @@ export async function readPart(dir: string, from: number): Promise<Part | undefi
 /** Makes a folder the part that begins with this block. False if there is one. */
 export function commitPart(dir: string, from: number, aside: string): Promise<boolean> {
   return commit(aside, dir, digitsOf(from))
+}
+
+/** Removes a part; `aside` is a folder that is not there. */
+export async function removePart({ dir }: Part, aside: string): Promise<void> {
+  // As a whole: nobody is to see half of it. Another process may have been first.
+  await rename(dir, aside).catch(() => {})
+  await writing(aside, () => rm(aside, { recursive: true, force: true }))
 }
 
 /** The first blocks of all parts, in order. */

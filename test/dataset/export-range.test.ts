@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'hexline'
@@ -58,6 +58,19 @@ it('a range that is there is not fetched again', async () => {
   expect(await exportRange(client, jobFor(), { from: 10, to: 19 })).toEqual({ added: null })
   expect(asked.filter((method) => method === 'eth_getBlockByNumber')).toEqual([])
   expect(await digestsOf(dir)).toEqual(before)
+})
+
+it.each([
+  ['is missing', (file: string) => rm(file)],
+  ['is cut', (file: string) => truncate(file, 10)],
+  ['is a link', (file: string) => rm(file).then(() => symlink('/etc/hostname', file))],
+])('a range of which a file %s is written anew', async (_, damage) => {
+  await exportRange(client, jobFor(), { from: 10, to: 19 })
+  const before = await digestsOf(dir)
+  await damage(join(dir, 'parts/000000010/logs/000000010-000000019.ndjson'))
+  expect((await exportRange(client, jobFor(), { from: 10, to: 19 })).added).toMatchObject({ from: 10, to: 19 })
+  expect(await digestsOf(dir)).toEqual(before)
+  expect(await parts()).toEqual(['000000010', 'dataset', 'to-000000032'])
 })
 
 it('a range that several write at once is committed once, and nothing else stays', async () => {
