@@ -36,12 +36,18 @@ interface Saved {
 export async function holdCursorFile(path: string): Promise<Lock> {
   if (path === '') throw new OptionError('--cursor', 'the name of a file', 'an empty one')
   try {
-    // With the dot, it has to be a folder.
-    accessSync(`${dirname(path)}/.`, constants.W_OK)
+    // With the dot, it has to be a folder. `missing/` is a file in one that is not there.
+    accessSync(`${dirname(`${path}.next`)}/.`, constants.W_OK)
   } catch (error) {
     throw new OptionError('--cursor', 'a file that can be written', `${redactPath(path)} (${reasonOf(error)})`)
   }
-  return await lockFile(path)
+  try {
+    return await lockFile(path)
+  } catch (error) {
+    const shown = redactPath(path)
+    // It may be a key in the wrong place.
+    throw shown === JSON.stringify(path) ? error : new Error((error as Error).message.replaceAll(path, shown))
+  }
 }
 
 /**

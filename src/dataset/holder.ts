@@ -40,7 +40,8 @@ export async function isAlive(holder: Holder): Promise<boolean> {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+    // EPERM: it runs, but as another user. The number may have been given to it since.
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
   }
   const { start: now, state } = await statOf(pid)
   // One that was killed stays in the table of processes until its parent asks how it ended.
@@ -71,11 +72,15 @@ async function statOf(pid: number): Promise<Stat> {
 }
 
 /**
- * Names a process, and what to delete if it is of another machine or container and no longer runs.
+ * Names a process, and what to delete if it is of another machine or container and no longer runs,
+ * or if a later process may have its number.
  */
 export async function processOf(holder: Holder, path: string): Promise<string> {
-  const { pid, host } = holder
-  if (await isHere(holder)) return pid === process.pid ? `this process (${pid})` : `process ${pid}`
+  const { pid, host, start } = holder
+  if (await isHere(holder)) {
+    if (pid === process.pid) return `this process (${pid})`
+    return `process ${pid}${start === null ? `; if that is another program, delete ${path}` : ''}`
+  }
   const where = host === hostname() ? 'in another container' : `on ${JSON.stringify(host)}`
   return `process ${pid} ${where}; if it no longer runs, delete ${path}`
 }

@@ -75,8 +75,9 @@ async function take(place: Place): Promise<Lock> {
 async function create(path: string, { id }: Holder, text: string): Promise<boolean> {
   const aside = `${path}.${id}`
   return await writing(path, async () => {
+    // Fails where there is no folder, which has to be reported: another attempt would fail, too.
+    await writeFile(aside, text)
     try {
-      await writeFile(aside, text)
       await link(aside, path)
       return true
     } catch (error) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -53,6 +53,7 @@ it.each([
 
 it('a file that cannot be there is refused before anything is written', async () => {
   const { path, out } = bed()
+  await expect(holdCursorFile(`${path}-missing/`)).rejects.toThrow(OptionError)
   for (const folder of [`${path}-missing`, out]) {
     if (folder === out) writeFileSync(out, '')
     await expect(holdCursorFile(join(folder, 'cursor'))).rejects.toThrow(OptionError)
@@ -72,6 +73,13 @@ it('one process holds it until it has ended, or as long as it runs', async () =>
   writeFileSync(`${path}.lock`, JSON.stringify({ pid: child.pid, host: hostname(), start: null, id: 'a' }))
   await (await holdCursorFile(path)).release()
   expect(existsSync(`${path}.lock`)).toBe(false)
+})
+
+it('names no file that may be a key', async () => {
+  const key = '9f8e7d6c5b4a39281706f5e4d3c2b1a0'
+  onTestFinished(() => rmSync(`${key}.lock`, { recursive: true }))
+  mkdirSync(`${key}.lock`)
+  await expect(holdCursorFile(key)).rejects.toThrow('a string of 32 characters cannot be locked: a string of 32 characters.lock is not a file')
 })
 
 it('a process of another container, which may have been killed with it, does not keep its successor out', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { lockFolder } from '../../src/dataset/lock.ts'
 
 let dir: string
@@ -46,6 +46,24 @@ it.runIf(process.platform === 'linux')('and so is that of an earlier process wit
   await (await lockFolder(dir)).release()
   await writeFile(path, JSON.stringify(mine))
   await expect(lockFolder(dir)).rejects.toThrow('is in use by this process')
+})
+
+it.runIf(process.platform === 'linux')('even if it is a process of another user', async () => {
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+  })
+  onTestFinished(() => kill.mockRestore())
+  await writeFile(path, JSON.stringify({ pid: process.ppid, host: hostname(), start: 'another boot 1', id: 'a' }))
+  await (await lockFolder(dir)).release()
+})
+
+it('where the system does not say when a process started, the error says what to do', async () => {
+  await writeFile(path, JSON.stringify({ pid: process.ppid, host: hostname(), start: null, id: 'a' }))
+  await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by process ${process.ppid}; if that is another program, delete ${path}`)
+})
+
+it('a folder that is not there is reported', async () => {
+  await expect(lockFolder(join(dir, 'missing'))).rejects.toThrow('cannot be written: no such folder')
 })
 
 it('the lock of another machine stays, and the error says what to do', async () => {
