@@ -23,6 +23,17 @@ import {
 
 const url = 'https://rpc.example.com/KEY'
 
+/** `JSON.stringify` names its class. */
+class BigInteger {
+  readonly itself = this
+}
+
+const throwing = {
+  toJSON() {
+    throw 'why not'
+  },
+}
+
 function refusal(make: () => unknown): OptionError {
   try {
     make()
@@ -202,13 +213,18 @@ describe('request', () => {
     ['method: expected the name of a method, received 7', { method: 7 }],
     ['params: expected an array or an object, received "x"', { method: 'eth_call', params: 'x' }],
     [
-      'params: expected values that JSON can hold, received a bigint, which only client.call encodes (encodeQuantity does so, too)',
+      'params: expected values that JSON can hold, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
       { method: 'eth_call', params: [1n] },
     ],
     [
-      'params: expected values that JSON can hold, received a bigint, which only client.call encodes (encodeQuantity does so, too)',
+      'params: expected values that JSON can hold, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
       { method: 'eth_call', params: [{ value: 1n }] },
     ],
+    [
+      expect.stringMatching(/^params: expected values that JSON can hold, received something else \(Converting circular structure/),
+      { method: 'eth_call', params: [new BigInteger()] },
+    ],
+    ['params: expected values that JSON can hold, received something else (why not)', { method: 'eth_call', params: [throwing] }],
   ])('refuses before a byte is sent: %s', async (message, request) => {
     const server = await serve(honest)
     const client = clientOf(server.url)

@@ -179,12 +179,14 @@ export function paramsJson(call: Call): string {
   }
 }
 
+/** How V8 and JavaScriptCore say so. An object that refers to itself may be a `BigInteger`. */
+const BIGINT = /^(?:Do not know how to serialize a BigInt|JSON\.stringify cannot serialize BigInt)/
+
 /** The error for params that `JSON.stringify` refuses. */
 export function notJson(error: unknown, method: string): CodecError {
-  const { message } = error as Error
-  const received = message.includes('BigInt')
-    ? 'a bigint, which only client.call encodes (encodeQuantity does so, too)'
-    : `something else (${excerpt(message)})`
+  // What `toJSON` throws may be anything.
+  const message = error instanceof Error ? error.message : String(error)
+  const received = BIGINT.test(message) ? 'a bigint, which client.call encodes; elsewhere, use encodeQuantity' : `something else (${excerpt(message)})`
   return new CodecError('params', 'values that JSON can hold', received, { method })
 }
 
