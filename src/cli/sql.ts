@@ -31,7 +31,9 @@ interface Flags {
 const MOST_ROWS = 1000
 
 /** A hash or an address in quotes, as one would write it. DuckDB compares it without a warning. */
-const TEXT_FOR_BYTES = /'0x([0-9a-f]{40}|[0-9a-f]{64})'/i
+const TEXT_FOR_BYTES = /^'0x([0-9a-f]{40}|[0-9a-f]{64})'$/i
+/** Comments, quoted names and texts of a query. */
+const QUOTED = /--.*|\/\*[\s\S]*?\*\/|"(?:[^"]|"")*"|'(?:[^']|'')*'/g
 
 /** `hexline sql`: queries a folder of tables in SQL. */
 export function sqlCommand(io: Io): Command {
@@ -65,9 +67,10 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
   await checkIsFolder(folder, '<folder>')
   const manifest = await openDataset(dir)
   const query = given === '-' ? await text(process.stdin) : given
-  const literal = manifest.format === 'parquet' ? TEXT_FOR_BYTES.exec(query)?.[1] : undefined
+  if (manifest.ranges.length === 0) messages.warn(`${dir} has no blocks yet: an export or merge into it is running, or has to be run again`)
+  const literal = manifest.format === 'parquet' ? textForBytes(query) : undefined
   if (literal !== undefined)
-    messages.warn(`'0x${literal.slice(0, 8)}…' is text, and hashes and addresses are bytes, which text never equals: write unhex('${literal}')`)
+    messages.warn(`'0x${literal.slice(0, 8)}…' is text, which never equals a hash or address in bytes: to compare with one, write unhex('${literal}')`)
   const setup = duckDbViews(dir, manifest)
   const started = performance.now()
   const stop = new AbortController()
@@ -93,6 +96,15 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
   } finally {
     release()
   }
+}
+
+/** The digits of the first hash or address that a query has as text. */
+function textForBytes(query: string): string | undefined {
+  for (const [token] of query.matchAll(QUOTED)) {
+    const digits = TEXT_FOR_BYTES.exec(token)?.[1]
+    if (digits !== undefined) return digits
+  }
+  return undefined
 }
 
 /** The manifest of a folder whose files are there. */

@@ -8,6 +8,8 @@ import { createClient } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { shellCommand } from '../../src/cli/sql.ts'
+import { readCheckedManifest } from '../../src/dataset/check-manifest.ts'
+import { ManifestFile } from '../../src/dataset/manifest.ts'
 import { hexline, hexlineOnTerminal, inShell, spawnHexline, startHexline } from '../support/command.ts'
 import { datasetBlock, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
 import { nightly } from '../support/runs.ts'
@@ -91,9 +93,20 @@ describe('hexline sql', () => {
     const hash = hashOf(3).slice(2)
     const { stdout, stderr } = await run(`select count(*) as n from blocks where hash = '0x${hash}'`, '--csv')
     expect(stdout).toBe('n\n0\n')
-    expect(stderr).toContain(`is text, and hashes and addresses are bytes, which text never equals: write unhex('${hash}')\n`)
+    expect(stderr).toContain(`is text, which never equals a hash or address in bytes: to compare with one, write unhex('${hash}')\n`)
     const right = await run(`select count(*) as n from blocks where hash = unhex('${hash}')`, '--csv')
     expect([right.stdout, right.stderr.split('\n')]).toEqual(['n\n1\n', [expect.stringMatching(/^1 row in /), '']])
+    for (const query of [`select 1 -- '0x${hash}'`, `select 1 /* it's\n'0x${hash}' */`, `select 1 as "'0x${hash}'"`])
+      expect((await run(query, '--csv')).stderr).not.toContain('warning')
+  })
+
+  it('warns of a folder that has no blocks yet, as a merge that was cut off leaves it', async () => {
+    const empty = join(folder, 'empty')
+    await cp(dir, empty, { recursive: true })
+    await new ManifestFile(empty, { ...(await readCheckedManifest(dir)), ranges: [] }).write()
+    const { stdout, stderr } = await hexline(['sql', empty, 'select count(*) as n from blocks', '--csv'])
+    expect(stdout).toBe('n\n0\n')
+    expect(stderr).toMatch(/^hexline: warning: .*empty has no blocks yet: an export or merge into it is running, or has to be run again\n/)
   })
 
   it('joins tables, and knows what the node sent', async () => {
