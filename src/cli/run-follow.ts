@@ -57,7 +57,7 @@ async function writeLines(run: FollowRun, endpoint: ReturnType<typeof endpointFr
   const release = onSignals((name, code) =>
     stop.abort(
       new Interrupted(
-        `ended by ${name}; ${path === undefined ? 'with --cursor, the same command would continue here' : 'run the same command again to continue'}`,
+        `ended by ${name}; ${path === undefined ? 'with --cursor, hexline follow continues where it ended' : 'run the same command again to continue'}`,
         code,
       ),
     ),

@@ -49,7 +49,7 @@ it('writes blocks with logs in the bytes of the node, and rollbacks', async () =
   expect(JSON.parse(lines[3] as string)).toEqual({ type: 'rollback', to: 10, blocks: [12, 11].map((number) => ({ number, hash: expect.any(String) })) })
   expect({ code, stderr }).toEqual({
     code: 130,
-    stderr: '2 blocks were rolled back\nhexline: ended by Ctrl-C; with --cursor, the same command would continue here\n',
+    stderr: '2 blocks were rolled back\nhexline: ended by Ctrl-C; with --cursor, hexline follow continues where it ended\n',
   })
 })
 
