@@ -24,24 +24,24 @@ export interface GetBlocksOptions<
   /** Last block, included: a number, or a tag that is resolved once, at the start. */
   readonly to: RangeEnd
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
-  readonly transactions?: T | undefined
+  readonly transactions?: T
   /**
    * Whether each block comes with its receipts, in the order of its transactions. Default false.
    */
-  readonly receipts?: R | undefined
+  readonly receipts?: R
   /**
    * Whether each block comes with the traces of its transactions: `callTracer` with a call frame of
    * each (`debug_traceBlockByNumber`), `parity` with a list of all calls (`trace_block`). Default:
    * without.
    */
-  readonly traces?: X | undefined
+  readonly traces?: X
   /**
    * The fields to decode, such as `['timestamp', 'transactions.from', 'receipts.status']`; skipping
    * the others saves time. The fields that link a block to others are always decoded: its `number`,
    * `hash` and `parentHash`, and with receipts also `transactions.hash`, `receipts.transactionHash`
    * and `receipts.blockHash`. Default: all fields.
    */
-  readonly fields?: F | undefined
+  readonly fields?: F
   /** Ends the iteration; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /**

@@ -20,7 +20,7 @@ export interface LogSubscription extends SubscribeOptions {
 /** How pending transactions are delivered. */
 export interface PendingSubscription<Full extends boolean = boolean> extends SubscribeOptions {
   /** Whole transactions in place of their hashes. Not every node has them. Default false. */
-  readonly full?: Full | undefined
+  readonly full?: Full
 }
 
 /** Which receipts to subscribe to. */

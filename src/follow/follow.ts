@@ -36,13 +36,13 @@ export interface FollowOptions<
    */
   readonly from: Quantity | 'latest' | FollowCursor
   /** Whether each block comes with its logs: all (true), or those of a filter. Default false. */
-  readonly logs?: L | undefined
+  readonly logs?: L
   /** Whether blocks hold whole transactions (`full`) or their hashes (`hashes`, the default). */
-  readonly transactions?: T | undefined
+  readonly transactions?: T
   /**
    * Whether each block comes with its receipts, in the order of its transactions. Default false.
    */
-  readonly receipts?: R | undefined
+  readonly receipts?: R
   /**
    * Holds blocks back: until this many blocks follow them (default 0), or until the node calls them
    * `safe` or `finalized`. A block that is replaced all the same is rolled back.

@@ -35,8 +35,8 @@ describe('the package, packed and installed in an empty folder', () => {
       }
       return printed
     }
-    // The second program is a function, and the third prints the logs that there are.
-    expect(await runAll('docs/logs.md')).toEqual([expect.stringMatching(/^\{\n {2}level: 'bloom',\n {2}blocks: \d+,\n {2}suspects: 0,/), '', ''])
+    // The second program is a function, and the others print the logs that there are.
+    expect(await runAll('docs/logs.md')).toEqual([expect.stringMatching(/^\{\n {2}level: 'bloom',\n {2}blocks: \d+,\n {2}suspects: 0,/), '', '', ''])
     expect(await runAll('docs/failover.md')).toEqual(['100n\n', '', ''])
 
     const [command] = (await blocksOf('sh', 'docs/logs.md')) as [string]

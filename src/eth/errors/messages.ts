@@ -126,7 +126,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'unsupported',
     message:
-      /method (?:\S{1,100} )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S{1,100} (?:is )?(?:not allowed|disabled)|unsupported method|^\w{1,100} is not available on the \S{1,100} tier|namespace \S{1,100} (?:for \S{1,300} but )?is disabled|does not exist\/is not available|chain is not available on|not included in your current plan|^not (?:yet )?implemented\b/i,
+      /method (?:\S{1,100} )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S{1,100} (?:is )?(?:not allowed|disabled)|unsupported method|^\w{1,100} is not available on the \S{1,100} tier|namespace \S{1,100} (?:for \S{1,300} but )?is disabled|does not exist\/is not available|chain is not available on|not included in your current plan|^not (?:yet )?implemented\.?$/i,
     source: 'geth, Erigon, Nethermind (-32600), Besu (-32604), Alchemy (-32600), proxyd (HTTP 403), dRPC (35), gateways; anvil (-32603)',
   },
 ]
