@@ -249,8 +249,13 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
 
   ring(): void {
     // Data that arrived while this process was busy is read after its timers, so check after that.
+    setImmediate(() => this.#check())
+  }
+
+  #check(): void {
+    if (this.settled) return
     if (this.#now() >= this.#timeoutAt) this.#timeOut()
-    else setImmediate(() => this.#checkProgress())
+    else this.#checkProgress()
   }
 
   #now(): number {
@@ -277,7 +282,6 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   #checkProgress(): void {
-    if (this.settled) return
     const { host } = this.#options.url
     const limitMs = this.#progress.limitMs * this.#patience
     const waitedMs = this.#now() - this.#progressAt

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
@@ -6,12 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { Worker } from 'node:worker_threads'
 import * as zlib from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createClient, LimitError } from '../../src/index.ts'
 import { agentForAnyHost } from '../support/agent.ts'
-import { steadyTime } from '../support/held-time.ts'
+import { holdTime, steadyTime } from '../support/held-time.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
 /** A user's agent that resolves every host to this machine, and counts its requests. */
@@ -306,6 +308,39 @@ test('a timer of the exchange does not outlive it', async () => {
   await promisify(setImmediate)()
   // The one timer of all deadlines may be left; it keeps nothing alive.
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(before + 1)
+})
+
+/** A node in a thread of its own: it says when it has a POST, and answers when it is told to. */
+const OTHER_THREAD = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const server = require('node:http').createServer(async (request, response) => {
+    const { id } = JSON.parse(Buffer.concat(await request.toArray()))
+    parentPort.once('message', () => {
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: '0x7' }), () => {
+        Atomics.store(workerData, 0, 1)
+        Atomics.notify(workerData, 0)
+      })
+    })
+    parentPort.postMessage('received')
+  })
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`
+
+test('a reply that came while this process stood still is read, though its time is up', async () => {
+  const answered = new Int32Array(new SharedArrayBuffer(4))
+  const node = new Worker(OTHER_THREAD, { eval: true, workerData: answered })
+  onTestFinished(async () => void (await node.terminate()))
+  const [port] = await once(node, 'message')
+  holdTime()
+  const client = clientOf(`http://127.0.0.1:${port}`)
+  const received = once(node, 'message')
+  const hash = client.request({ method: 'eth_sendTransaction', params: [{}] })
+  await received
+  // What follows runs where timers do: before the next look at the sockets.
+  await promisify(setImmediate)()
+  node.postMessage('answer')
+  Atomics.wait(answered, 0, 0)
+  vi.advanceTimersByTime(40_000)
+  expect(await hash).toBe('0x7')
 })
 
 /* The same in virtual time, with all that follows from it: progress.test.ts. */
