@@ -4,6 +4,7 @@ import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/metho
 import { withTransaction } from '../eth/send-raw-transaction.ts'
 import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
 import { areCallsReported, reportAnswered, reportCall, reportFailed } from '../rpc/call-events.ts'
+import { cloneJson } from '../rpc/clone-json.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
 import { notJson } from '../rpc/queue/entry.ts'
@@ -23,6 +24,8 @@ import type { AskOne, Supported } from './supports.ts'
 /** What the clients of one `createClient` share. */
 export interface Shared {
   readonly pipeline: Send
+  /** A function of the user's may have made a reply, and keep what is in it. */
+  readonly mayKeepResults: boolean
   readonly defaults: Settings
   readonly endpoints: readonly string[]
   readonly close: () => Promise<void>
@@ -125,7 +128,9 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       reportAnswered(tally, reply, turn)
       const decoded = takeDecoded(reply)
       if (decoded !== undefined) return decoded as never
-      const value = reply.take()
+      const taken = reply.take()
+      // It is decoded in place.
+      const value = parts.mayKeepResults ? cloneJson(taken) : taken
       try {
         return decodeResult(method, value, params) as never
       } catch (error) {

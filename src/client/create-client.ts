@@ -101,6 +101,7 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   const limits = () => eachEndpoint.map(({ queue }) => queue.limits)
   return clientOf({
     pipeline: send,
+    mayKeepResults: layers.some((layer) => layer !== ownRetry) || connections.some(({ scrub }) => scrub === undefined),
     defaults: settings,
     endpoints: origins,
     close,

@@ -16,6 +16,7 @@ import {
   read,
   refuse,
   right,
+  send,
   serve,
   silent,
   type TestServer,
@@ -401,6 +402,20 @@ describe('layers', () => {
     expect(server.requests).toHaveLength(2)
     expect(seen).toHaveLength(2)
     expect(seen[0]).toMatchObject({ method: 'eth_getBalance', params: [1], priority: 'interactive', as: 'value', safe: true, required: false, attempts: 4 })
+  })
+
+  test('may keep what they take and give it again: it is decoded as a copy', async () => {
+    const server = await serve((request, response) =>
+      send(response, JSON.stringify(request.entries.map(({ id }) => ({ jsonrpc: '2.0', id, result: { oldestBlock: '0x5', baseFeePerGas: ['0x7'] } })))),
+    )
+    const known: unknown[] = []
+    const cache: Layer = (next) => async (call) => {
+      known[0] ??= (await next(call)).take()
+      return replyOf(known[0])
+    }
+    const client = clientOf(server.url, { layers: (defaults) => [cache, ...defaults] })
+    for (let i = 0; i < 2; i++) expect(await client.call('eth_feeHistory', 1, 'latest', [])).toMatchObject({ oldestBlock: 5n, baseFeePerGas: [7n] })
+    expect(known).toEqual([{ oldestBlock: '0x5', baseFeePerGas: ['0x7'] }])
   })
 
   test('after the retries see each attempt', async () => {

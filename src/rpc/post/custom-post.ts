@@ -31,8 +31,8 @@ export function userPost(name: string, post: Post, timeoutMs: number, alarms: Al
       const alarm: Alarm = { at: alarms.clock.now() + timeoutMs, place: -1, ring: giveUp }
       alarms.set(alarm)
       signal.addEventListener('abort', cut)
-      // One that throws is like one that rejects.
-      new Promise<readonly Outcome[]>((given) => given(post(calls, controller.signal)))
+      // One that throws is like one that rejects. The list is its own, to use up if it likes.
+      new Promise<readonly Outcome[]>((given) => given(post([...calls], controller.signal)))
         .finally(end)
         .then((outcomes) => resolve(Array.isArray(outcomes) ? outcomes.map(copied) : outcomes), reject)
     })

@@ -1,4 +1,4 @@
-import { createClient, type HexlineError, type Post, RpcError, replyOf } from 'hexline'
+import { type Call, createClient, type HexlineError, type Post, type Reply, RpcError, replyOf } from 'hexline'
 import { expect, onTestFinished, test } from 'vitest'
 
 const errorOf = (promise: Promise<unknown>) =>
@@ -98,4 +98,22 @@ test('a post function whose callers have all left frees its slot at once', async
   expect((await first).message).toBe('not wanted')
   expect(await client.request({ method: 'eth_chainId' })).toBe('0x1')
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+})
+
+test('a post function may give the same object each time: it is decoded as a copy', async () => {
+  const canned = { oldestBlock: '0x5', baseFeePerGas: ['0x7'] }
+  const client = clientOf(async (calls) => calls.map(() => replyOf(canned)))
+  for (let i = 0; i < 2; i++) expect(await client.call('eth_feeHistory', 1, 'latest', [])).toMatchObject({ oldestBlock: 5n, baseFeePerGas: [7n] })
+  expect(canned).toEqual({ oldestBlock: '0x5', baseFeePerGas: ['0x7'] })
+})
+
+test('a post function may use up the list of its calls', async () => {
+  const client = clientOf(async (calls) => {
+    const outcomes: Reply[] = []
+    for (let call = (calls as Call[]).shift(); call !== undefined; call = (calls as Call[]).shift()) outcomes.push(replyOf(call.params[0]))
+    return outcomes
+  })
+  const results = await Promise.all(['0x1', '0x2', '0x3'].map((account) => client.request({ method: 'eth_getBalance', params: [account, 'latest'] })))
+  expect(results).toEqual(['0x1', '0x2', '0x3'])
+  expect(await client.request({ method: 'eth_getBalance', params: ['0x4', 'latest'] })).toBe('0x4')
 })
