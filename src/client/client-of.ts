@@ -9,7 +9,7 @@ import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
 import { notJson } from '../rpc/queue/entry.ts'
 import { Tally } from '../rpc/tally.ts'
-import { show } from '../text.ts'
+import { excerpt, show } from '../text.ts'
 import type { Clock } from '../wait/clock.ts'
 import type { LinkedSignals } from '../wait/linked-signals.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
@@ -129,9 +129,9 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       const decoded = takeDecoded(reply)
       if (decoded !== undefined) return decoded as never
       const taken = reply.take()
-      // It is decoded in place.
-      const value = parts.mayKeepResults ? cloneJson(taken) : taken
       try {
+        // It is decoded in place.
+        const value = parts.mayKeepResults ? ownResult(taken, method) : taken
         return decodeResult(method, value, params) as never
       } catch (error) {
         throw await withTransaction(scrubError(error, parts.connections, tally), method, params)
@@ -204,6 +204,15 @@ function bothOf(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSi
 
 function resultOf(reply: Reply): unknown {
   return reply.take()
+}
+
+/** A copy of a result. Throws `CodecError` for one that no JSON is. */
+function ownResult(value: unknown, method: string): unknown {
+  try {
+    return cloneJson(value)
+  } catch (cause) {
+    throw new CodecError('result', 'a value that JSON can hold', `something else (${excerpt((cause as Error).message)})`, { method, kind: 'malformed' })
+  }
 }
 
 /** A question may be lost once. */

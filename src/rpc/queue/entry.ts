@@ -161,13 +161,12 @@ export class Entry implements EncodedCall, Awaited {
 
   #repliesFor(count: number, reply: Reply): (Reply | HexlineError)[] {
     const { method } = this
-    let value: unknown
     try {
-      value = reply.take()
+      const value = reply.take()
+      return Array.from({ length: count }, (_, i) => replyOf(i === 0 ? value : cloneJson(value), reply.bytes))
     } catch (cause) {
       return Array.from({ length: count }, () => new MalformedReplyError(`${method}: the reply gives no result`, { method, cause }))
     }
-    return Array.from({ length: count }, (_, i) => replyOf(i === 0 ? value : cloneJson(value), reply.bytes))
   }
 }
 

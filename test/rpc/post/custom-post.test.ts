@@ -107,6 +107,23 @@ test('a post function may give the same object each time: it is decoded as a cop
   expect(canned).toEqual({ oldestBlock: '0x5', baseFeePerGas: ['0x7'] })
 })
 
+test('a result that contains itself is refused, also where several wait for it', async () => {
+  const itself: Record<string, unknown> = { oldestBlock: '0x5' }
+  itself.reward = [itself]
+  const client = clientOf(async (calls) => calls.map(() => replyOf(itself)))
+  const ask = () => errorOf(client.call('eth_feeHistory', 1, 'latest', []))
+  const failure = { kind: 'malformed', method: 'eth_feeHistory' }
+  expect(await ask()).toMatchObject({ ...failure, message: expect.stringContaining('something else (an object contains itself)') })
+  expect(await Promise.all([ask(), ask()])).toMatchObject([failure, failure])
+})
+
+test('a result may hold an object twice, and be frozen', async () => {
+  const row = Object.freeze(['0x7'])
+  const canned = Object.freeze({ oldestBlock: '0x5', reward: Object.freeze([row, row]) })
+  const client = clientOf(async (calls) => calls.map(() => replyOf(canned)))
+  expect(await client.call('eth_feeHistory', 1, 'latest', [])).toMatchObject({ oldestBlock: 5n, reward: [[7n], [7n]] })
+})
+
 test('a post function may use up the list of its calls', async () => {
   const client = clientOf(async (calls) => {
     const outcomes: Reply[] = []
