@@ -8,11 +8,12 @@ import { readCheckedManifest } from './check-manifest.ts'
 import { checkSame } from './check-same.ts'
 import { writing } from './disk.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
-import { checkEmpty, hasFiles, makeFolder, makeTableFolders } from './folder.ts'
+import { checkEmpty, makeFolder, makeTableFolders } from './folder.ts'
 import { checkUnlocked } from './lock.ts'
 import { type DatasetHeader, lastOf, ManifestFile, type RangeEntry, readManifest } from './manifest.ts'
 import { joinWriters, type PartWriter, removeDeadWriters } from './part-writers.ts'
-import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart, removePart } from './parts.ts'
+import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart, removeDamaged } from './parts.ts'
+import { hasFiles } from './whole-files.ts'
 import { writeRanges } from './write-ranges.ts'
 
 /** Ranges that a worker exports at a time, at most. */
@@ -144,7 +145,7 @@ function partsOf(client: Client, { dir, header, stream, to, writer, merged }: Op
       const part = await readPart(dir, last + 1)
       if (part === undefined) return last
       if (!(await hasFiles(part.dir, part.range))) {
-        await removePart(part, join(writer.dir, String(++runs)))
+        await removeDamaged(part, join(writer.dir, String(++runs)))
         return last
       }
       last = part.range.to

@@ -1,4 +1,3 @@
-import type { Stats } from 'node:fs'
 import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
@@ -6,9 +5,10 @@ import { reasonOf } from '../system-error.ts'
 import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
-import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
+import { MANIFEST, type Manifest } from './manifest.ts'
 import { PARTS } from './parts.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
+import { isWhole } from './whole-files.ts'
 
 /** Checks the path of a folder, which has no NUL in it on any system. Throws `OptionError`. */
 export function checkDir(dir: unknown, option = 'dir'): string {
@@ -128,16 +128,6 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
       throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed. ${MENDING}`)
     }
   }
-}
-
-/** Are the files of a range there, in full length? */
-export async function hasFiles(dir: string, { files }: RangeEntry): Promise<boolean> {
-  for (const { name, bytes } of files) if (!isWhole(await lstat(join(dir, name)).catch(() => undefined), bytes)) return false
-  return true
-}
-
-function isWhole(there: Stats | undefined, bytes: number): boolean {
-  return there?.isFile() === true && there.size === bytes
 }
 
 /** Makes the folders of the tables. */

@@ -1,5 +1,5 @@
 import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import { reasonOf } from '../system-error.ts'
 import { shellWord } from '../text.ts'
@@ -9,6 +9,7 @@ import { syncFolder, writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { type DatasetHeader, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
 import { checkNoWriters } from './part-writers.ts'
+import { hasFiles } from './whole-files.ts'
 
 /*
  * The folder `parts` of a dataset that several processes fill:
@@ -108,11 +109,28 @@ export function commitPart(dir: string, from: number, aside: string): Promise<bo
   return commit(aside, dir, digitsOf(from))
 }
 
-/** Removes a part; `aside` is a folder that is not there. */
-export async function removePart({ dir }: Part, aside: string): Promise<void> {
-  // As a whole: nobody is to see half of it. Another process may have been first.
-  await rename(dir, aside).catch(() => {})
+/**
+ * Removes a part of which a file is missing or cut; `aside` is a folder that is not there. Throws
+ * where it cannot be removed: a new one could not take its place.
+ */
+export async function removeDamaged({ dir }: Part, aside: string): Promise<void> {
+  try {
+    // As a whole: nobody is to see half of it.
+    await rename(dir, aside)
+  } catch (error) {
+    // Another process was first.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new Error(`${dir} lacks a file, and cannot be removed: ${reasonOf(error)}; delete that folder`, { cause: error })
+  }
+  // Another process may have been first, and have written it anew.
+  if ((await isWholePart(aside)) && (await commitAs(aside, dir))) return
   await writing(aside, () => rm(aside, { recursive: true, force: true }))
+}
+
+async function isWholePart(dir: string): Promise<boolean> {
+  const manifest = await readCheckedManifest(dir).catch(() => undefined)
+  const range = manifest?.ranges[0]
+  return range !== undefined && (await hasFiles(dir, range).catch(() => true))
 }
 
 /** The first blocks of all parts, in order. */
@@ -137,25 +155,31 @@ export async function goalsIn(dir: string): Promise<Goal[]> {
   })
 }
 
-async function commit(aside: string, dir: string, name: string): Promise<boolean> {
-  const path = join(dir, PARTS, name)
+function commit(aside: string, dir: string, name: string): Promise<boolean> {
+  return commitAs(aside, join(dir, PARTS, name))
+}
+
+async function commitAs(aside: string, path: string): Promise<boolean> {
   try {
     await rename(aside, path)
   } catch (error) {
     if ((await lstat(path).catch(() => undefined)) !== undefined) return false
     throw new Error(`${path} cannot be written: ${reasonOf(error)}`, { cause: error })
   }
-  await syncFolder(join(dir, PARTS))
+  await syncFolder(dirname(path))
   return true
 }
 
 /** The manifest of a folder in `parts`; undefined if there is no such folder. */
 async function readIn(dir: string, name: string): Promise<Manifest | undefined> {
   const path = join(dir, PARTS, name)
-  if ((await lstat(path).catch(() => undefined)) === undefined) return undefined
+  const there = await lstat(path).catch(() => undefined)
+  if (there === undefined) return undefined
   try {
     return await readCheckedManifest(path)
   } catch (error) {
+    // Another process has removed it meanwhile, and may have written it anew.
+    if ((await lstat(path).catch(() => undefined))?.ino !== there.ino) return readIn(dir, name)
     if (!(error instanceof IntegrityError)) throw error
     const { file, field = '', expected = '', found = '' } = error
     throw new IntegrityError(join(path, error.message), { file: `${PARTS}/${name}/${file}`, field, expected, found })

@@ -8,6 +8,8 @@ import { checkExportOptions } from '../../src/dataset/export-options.ts'
 import { exportRange, openParts } from '../../src/dataset/export-range.ts'
 import { lockFolder } from '../../src/dataset/lock.ts'
 import { readManifest } from '../../src/dataset/manifest.ts'
+import { type Part, readPart, removeDamaged } from '../../src/dataset/parts.ts'
+import { hasFiles } from '../../src/dataset/whole-files.ts'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { digestsOf } from '../support/dataset-kills.ts'
@@ -71,6 +73,26 @@ it.each([
   expect((await exportRange(client, jobFor(), { from: 10, to: 19 })).added).toMatchObject({ from: 10, to: 19 })
   expect(await digestsOf(dir)).toEqual(before)
   expect(await parts()).toEqual(['000000010', 'dataset', 'to-000000032'])
+})
+
+it('a damaged part that cannot be removed is reported, not exported for ever', async () => {
+  await exportRange(client, jobFor(), { from: 10, to: 19 })
+  const part = (await readPart(dir, 10)) as Part
+  await rm(join(part.dir, 'logs'), { recursive: true })
+  await expect(removeDamaged(part, join(dir, 'parts/dataset'))).rejects.toThrow(/000000010 lacks a file, and cannot be removed: .*; delete that folder$/)
+})
+
+it('a part that another process has written anew meanwhile stays', async () => {
+  await exportRange(client, jobFor(), { from: 10, to: 19 })
+  const before = await digestsOf(dir)
+  await removeDamaged((await readPart(dir, 10)) as Part, join(folder, 'aside'))
+  expect(await digestsOf(dir)).toEqual(before)
+  expect(await readdir(folder)).toEqual(['data'])
+})
+
+it('a file that the system says nothing of is not taken for missing', async () => {
+  const files = [{ name: 'x'.repeat(300), rows: 1, bytes: 1, sha256: '' }]
+  await expect(hasFiles(folder, { files })).rejects.toThrow('cannot be read: ')
 })
 
 it('a range that several write at once is committed once, and nothing else stays', async () => {
