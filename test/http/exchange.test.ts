@@ -325,23 +325,26 @@ const OTHER_THREAD = `
   })
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`
 
-test('a reply that came while this process stood still is read, though its time is up', async () => {
-  const answered = new Int32Array(new SharedArrayBuffer(4))
-  const node = new Worker(OTHER_THREAD, { eval: true, workerData: answered })
-  onTestFinished(async () => void (await node.terminate()))
-  const [port] = await once(node, 'message')
-  holdTime()
-  const client = clientOf(`http://127.0.0.1:${port}`)
-  const received = once(node, 'message')
-  const hash = client.request({ method: 'eth_sendTransaction', params: [{}] })
-  await received
-  // What follows runs where timers do: before the next look at the sockets.
-  await promisify(setImmediate)()
-  node.postMessage('answer')
-  Atomics.wait(answered, 0, 0)
-  vi.advanceTimersByTime(40_000)
-  expect(await hash).toBe('0x7')
-})
+test.each([{}, { timeoutMs: 5000 }, { deadlineMs: 5000 }])(
+  'a reply that came while this process stood still is read, though its time is up: %o',
+  async (settings) => {
+    const answered = new Int32Array(new SharedArrayBuffer(4))
+    const node = new Worker(OTHER_THREAD, { eval: true, workerData: answered })
+    onTestFinished(async () => void (await node.terminate()))
+    const [port] = await once(node, 'message')
+    holdTime()
+    const client = clientOf(`http://127.0.0.1:${port}`)
+    const received = once(node, 'message')
+    const hash = client.with(settings).request({ method: 'eth_sendTransaction', params: [{}] })
+    await received
+    // What follows runs where timers do: before the next look at the sockets.
+    await promisify(setImmediate)()
+    node.postMessage('answer')
+    Atomics.wait(answered, 0, 0)
+    vi.advanceTimersByTime(40_000)
+    expect(await hash).toBe('0x7')
+  },
+)
 
 /* The same in virtual time, with all that follows from it: progress.test.ts. */
 describe('a reply over a real socket', () => {
