@@ -75,20 +75,26 @@ async function take(place: Place): Promise<Lock> {
 async function create(path: string, { id }: Holder, text: string): Promise<boolean> {
   const aside = `${path}.${id}`
   return await writing(path, async () => {
-    // Fails where there is no folder, which has to be reported: another attempt would fail, too.
-    await writeFile(aside, text)
     try {
-      await link(aside, path)
-      return true
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'EEXIST' || code === 'ENOENT') return false
-      if (!NO_LINKS.includes(code)) throw error
-      return await createWithoutLinks(path, text)
+      // Fails where there is no folder, which has to be reported: another attempt would fail, too.
+      await writeFile(aside, text)
+      return await linkOrCreate(aside, path, text)
     } finally {
       await rm(aside, { force: true }).catch(() => {})
     }
   })
+}
+
+async function linkOrCreate(aside: string, path: string, text: string): Promise<boolean> {
+  try {
+    await link(aside, path)
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || code === 'ENOENT') return false
+    if (!NO_LINKS.includes(code)) throw error
+    return await createWithoutLinks(path, text)
+  }
 }
 
 /** The errors of `link` on file systems without hard links. */

@@ -62,6 +62,15 @@ it('where the system does not say when a process started, the error says what to
   await expect(lockFolder(dir)).rejects.toThrow(`${dir} is in use by process ${process.ppid}; if that is another program, delete ${path}`)
 })
 
+it.runIf(process.platform === 'linux')('a lock that cannot be written leaves nothing', async () => {
+  const lock = `import { lockFolder } from ${JSON.stringify(new URL('../../dist/src/dataset/lock.js', import.meta.url))}
+    process.on('SIGXFSZ', () => {})
+    lockFolder(process.argv[1]).catch(() => process.exit(3))`
+  const child = spawn('sh', ['-c', 'ulimit -f 0; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', lock, dir], { stdio: 'ignore' })
+  expect(await once(child, 'exit')).toEqual([3, null])
+  expect(await readdir(dir)).toEqual([])
+})
+
 it('a folder that is not there is reported', async () => {
   await expect(lockFolder(join(dir, 'missing'))).rejects.toThrow('cannot be written: no such folder')
 })
