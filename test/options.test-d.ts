@@ -41,7 +41,7 @@ type Optional<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[k
 /** Those of them that may not be there as undefined. */
 type Strict<T> = { [K in Optional<T>]: { [Key in K]: undefined } extends Pick<T, K> ? never : K }[Optional<T>]
 
-/* Not those that the type of a result follows from: with `'full' | undefined`, it would be wrong. */
+/* Not those that the type of a result follows from: `'full' | undefined` would make it wrong. */
 test('with exactOptionalPropertyTypes, an option may be undefined: most come from a variable', () => {
   expectTypeOf<Strict<ClientOptions>>().toBeNever()
   expectTypeOf<Strict<NonNullable<Exclude<ClientOptions['batch'], false>>>>().toBeNever()
