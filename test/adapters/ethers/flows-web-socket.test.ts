@@ -11,7 +11,9 @@ const transfer = ({ ask }: Bed, amount: number) =>
 /**
  * Starts to listen; resolves once that is effective: ethers has subscribed, hexline knows the head.
  */
-async function listen({ isHexline, answered }: Bed, begin: () => Promise<unknown>, hexlineAsks: readonly string[]): Promise<void> {
+async function listen({ isHexline, provider, answered }: Bed, begin: () => Promise<unknown>, hexlineAsks: readonly string[]): Promise<void> {
+  // ethers loses an event that comes before it knows the network.
+  if (!isHexline) await provider.getNetwork()
   const ready = isHexline ? Promise.all(hexlineAsks.map((method) => answered(method))) : answered('eth_subscribe')
   await begin()
   await ready
