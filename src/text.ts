@@ -56,9 +56,14 @@ export function messagePrefix({ endpoint, method }: { readonly endpoint?: string
   return [endpoint, method].map((each) => (each === undefined ? '' : `${each}: `)).join('')
 }
 
-/** A path as one word of a shell, for a command that a message names. */
-export function shellWord(path: string): string {
-  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+/** A text as one word of a shell, for a command that a message names: in quotes, where needed. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : inShellQuotes(text)
+}
+
+/** In quotes, a text is one word of a shell, which stays as it is. */
+export function inShellQuotes(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** A number of things: `1 block`, `2 blocks`. */

@@ -81,8 +81,8 @@ export interface Logs extends AsyncIterable<MinedLog> {
  *
  * The range may have any length: it is requested in parts that grow and shrink with what the node
  * accepts, ahead of the consumer within `maxBytes`. A reply that may have been cut at a number of
- * results is requested again in halves. `audit` proves that no log is missing
- * (`receipts`), or that no block was left out as a whole (`bloom`), and adds what is missing.
+ * results is requested again in halves. `audit` proves that no log is missing (`receipts`), or that
+ * no block was left out as a whole (`bloom`), and adds what is missing.
  *
  * Throws `OptionError` at once for invalid options. The iteration rejects with `IntegrityError`
  * when replies contradict each other, for example after a reorganisation, and otherwise with the

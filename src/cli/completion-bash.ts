@@ -1,3 +1,4 @@
+import { inShellQuotes } from '../text.ts'
 import { allCommands, type CompletedCommand, type Values } from './completion-tree.ts'
 
 /**
@@ -37,9 +38,9 @@ _hexline() {
     case "$command $word" in
       ${commands
         .slice(1)
-        .map(({ path }) => quoted(key(path)))
+        .map(({ path }) => inShellQuotes(key(path)))
         .join(' | ')}) command="$command $word" ;;
-      ${withValues.flatMap(({ keys }) => keys.map(quoted)).join(' | ')}) option="$command $word" ;;
+      ${withValues.flatMap(({ keys }) => keys.map(inShellQuotes)).join(' | ')}) option="$command $word" ;;
       *' -'*) ;;
       *) position=$((position + 1)) ;;
     esac
@@ -78,7 +79,7 @@ complete -F _hexline hexline
 
 /** A branch of `case`. */
 function row(keys: readonly string[], then: string): string {
-  return `      ${keys.map(quoted).join(' | ')}) ${then} ;;`
+  return `      ${keys.map(inShellQuotes).join(' | ')}) ${then} ;;`
 }
 
 /** What stands before the cursor, as the script has it: each word after a space. */
@@ -89,10 +90,5 @@ function key(path: readonly string[]): string {
 function offer(values: Values): string {
   if (values === 'files') return '_hexline_paths -f "$current"'
   if (values === 'folders') return '_hexline_paths -d "$current"'
-  return values.length === 0 ? ':' : `_hexline_words "$current" ${quoted(values.join('\n'))}`
-}
-
-/** As one word of a shell, which stays as it is. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
+  return values.length === 0 ? ':' : `_hexline_words "$current" ${inShellQuotes(values.join('\n'))}`
 }

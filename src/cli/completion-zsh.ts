@@ -1,3 +1,4 @@
+import { inShellQuotes } from '../text.ts'
 import { allCommands, type CompletedCommand, type Values } from './completion-tree.ts'
 
 /**
@@ -18,10 +19,10 @@ function functionOf(command: CompletedCommand): string {
     // `=`: the value stands in the same word or in the next one.
     names.map((name) => {
       const [equals, value] = values === undefined ? ['', ''] : [name.startsWith('--') ? '=' : '', `:value:${action(values)}`]
-      return quoted(`*${name}${equals}[${escaped(description)}]${value}`)
+      return inShellQuotes(`*${name}${equals}[${escaped(description)}]${value}`)
     }),
   )
-  const argSpecs = args.map((values, i) => quoted(`${isVariadic && i === args.length - 1 ? '*' : i + 1}:argument:${action(values)}`))
+  const argSpecs = args.map((values, i) => inShellQuotes(`${isVariadic && i === args.length - 1 ? '*' : i + 1}:argument:${action(values)}`))
   const name = functionName(path)
   if (commands.length === 0)
     return `${name}() {
@@ -34,7 +35,7 @@ function functionOf(command: CompletedCommand): string {
     '1:command:->command' '*::argument:->argument'
   case $state in
     command)
-      local -a commands=(${commands.map((below) => `\n        ${quoted(`${below.path.at(-1)}:${below.summary}`)}`).join('')}
+      local -a commands=(${commands.map((below) => `\n        ${inShellQuotes(`${below.path.at(-1)}:${below.summary}`)}`).join('')}
       )
       _describe command commands ;;
     argument)
@@ -59,8 +60,4 @@ function action(values: Values): string {
 /** A description in brackets. */
 function escaped(text: string): string {
   return text.replaceAll(/[\\[\]]/g, '\\$&')
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }

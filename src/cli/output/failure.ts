@@ -193,7 +193,7 @@ function hintFor(error: unknown): string | undefined {
   // Nodes report an unknown method as any of these kinds.
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
-  // Only what could be read has fields to keep.
+  // No field is wrong: the reply could not be read, or, without an endpoint, repeats a cursor.
   if (isOfService(error) && error instanceof MalformedReplyError) return error.endpoint === undefined ? undefined : serviceHints['not-found']
   if (isOfService(error)) return serviceHints[error.kind]
   const isNoNode =

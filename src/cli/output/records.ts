@@ -1,5 +1,5 @@
 import type { Page, Paged } from '../../rest/index.ts'
-import { harmlessText } from '../../text.ts'
+import { harmlessText, shellWord } from '../../text.ts'
 import { type TextStream, widthOf } from './io.ts'
 import { toJson } from './json.ts'
 import type { Messages } from './messages.ts'
@@ -31,14 +31,13 @@ export async function printList<P extends Page<unknown>>(
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, widthOf(stdout))}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${countOf(records, 'record')}; for more, use --all or --cursor ${quoted(page.cursor)}`, { type: 'more', records, cursor: page.cursor })
+      messages.tell(`${countOf(records, 'record')}; for more, use --all or --cursor ${shellWord(harmlessText(page.cursor))}`, {
+        type: 'more',
+        records,
+        cursor: page.cursor,
+      })
       return
     }
     messages.tell(countOf(records, 'record'), { type: 'done', records })
   })
-}
-
-/** Quoted for a shell, where needed. */
-function quoted(text: string): string {
-  return /^[\w.:=+/@%~-]+$/.test(text) ? text : `'${harmlessText(text).replaceAll("'", "'\\''")}'`
 }
