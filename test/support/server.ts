@@ -208,11 +208,17 @@ export async function errorOf<E = Error & Record<string, unknown>>(promise: Prom
   throw new Error('it was expected to reject')
 }
 
-/** A port without a server. */
+/**
+ * A port without a server. It is none of those that systems give to servers and connections, which
+ * another test's server might get in the meantime.
+ */
 export async function deadPort(): Promise<number> {
-  const server = http.createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = http.createServer()
+    const isFree = await new Promise((resolve) => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)))
+    if (!isFree) continue
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
 }
