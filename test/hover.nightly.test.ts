@@ -65,8 +65,8 @@ for await (const /**/block of getBlocks(client, { from: 0, to: 1, transactions: 
 for await (const /**/block of getBlocks(client, { from: 0, to: 1, fields: ['timestamp'] })) void block./**/timestamp
 `
   expect(hovers(program)).toEqual([
-    ['const block: Block<false> & { hash: Hash; }', ''],
-    ['const block: Block<true> & { hash: Hash; receipts: Receipt[]; }', ''],
+    ['const block: Block<false>', ''],
+    ['const block: Block<true> & { receipts: Receipt[]; }', ''],
     [expect.stringMatching(/^const block: \{ number: bigint; hash: \S+; parentHash: \S+; timestamp: bigint; \}$/), ''],
     ['(property) timestamp: bigint', 'In seconds.'],
   ])

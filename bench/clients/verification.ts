@@ -63,7 +63,7 @@ async function linked(): Promise<Job> {
   }
   const { block, receipts } = await decoded()
   // A text of its own.
-  const child = { ...block, parentHash: `0x${(block.hash as string).slice(2)}` }
+  const child = { ...block, parentHash: `0x${block.hash.slice(2)}` }
   return {
     async run(_, count) {
       let items = 0

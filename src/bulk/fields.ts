@@ -1,18 +1,17 @@
 import { OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type Decode, pick } from '../eth/codec/schema.ts'
-import { type Block, blockDecoder, decodeReceipts, type Receipt, type Transaction } from '../eth/objects.ts'
+import { type Block, blockDecoder, decodeReceipts, type MinedTransaction, type Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import { receiptFields } from '../verify/receipt.ts'
 import type { TraceForm, TracesOf } from './block-traces.ts'
 import type { LinkedRootedReceipt } from './link.ts'
 
 /** Path of a field of a block, of its transactions or of its receipts. */
-export type BlockField = keyof Block | 'receipts' | `transactions.${keyof Transaction}` | `receipts.${keyof Receipt}`
+export type BlockField = keyof Block | 'receipts' | `transactions.${keyof MinedTransaction}` | `receipts.${keyof Receipt}`
 
 /**
- * A block of a range. Since it is mined, it has a hash. With `F`, it has only these fields and
- * those that link it to other blocks.
+ * A block of a range. With `F`, it has only these fields and those that link it to other blocks.
  */
 export type RangeBlock<
   T extends 'full' | 'hashes' = 'full' | 'hashes',
@@ -28,7 +27,7 @@ type BlockWith<T extends 'full' | 'hashes', R extends boolean, F extends readonl
 type IsFull<T> = T extends 'full' ? true : false
 
 /** A conditional type, so that editors show the resulting block instead of this name. */
-type Whole<T, R> = [R] extends [true] ? Block<IsFull<T>> & { hash: Hash; receipts: Receipt[] } : Block<IsFull<T>> & { hash: Hash }
+type Whole<T, R> = [R] extends [true] ? Block<IsFull<T>> & { receipts: Receipt[] } : Block<IsFull<T>>
 
 /** Spelled out, so that editors show its fields. */
 type Picked<T, R, F extends string> = Parts<T, R, F> extends infer B ? { [K in keyof B]: B[K] } : never
@@ -46,7 +45,7 @@ type PickedTransactions<T, Names extends string, IsWhole extends boolean> = [Nam
   ? IsWhole extends true
     ? { transactions: Block<IsFull<T>>['transactions'] }
     : unknown
-  : { transactions: T extends 'full' ? (IsWhole extends true ? Transaction[] : Pick<Transaction, Names & keyof Transaction>[]) : Hash[] }
+  : { transactions: T extends 'full' ? (IsWhole extends true ? MinedTransaction[] : Pick<MinedTransaction, Names & keyof MinedTransaction>[]) : Hash[] }
 
 /**
  * Decoders for blocks and receipts with these fields. Throws `OptionError` for an unknown field.

@@ -4,7 +4,7 @@ import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
-import { decodeLogs, type Log } from '../eth/objects.ts'
+import { decodeLogs, type Log, type MinedLog } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { AuditLevel, AuditReport } from './audit.ts'
 import { decodeRootedReceipts } from './fields.ts'
@@ -61,9 +61,6 @@ export interface LogPage {
   readonly to: bigint
   readonly logs: MinedLog[]
 }
-
-/** A log of a mined block, so nothing that tells its place is null. */
-export type MinedLog = { [K in keyof Log]: Exclude<Log[K], null> }
 
 /** The logs of a range. Iterate it once, or its pages. */
 export interface Logs extends AsyncIterable<MinedLog> {

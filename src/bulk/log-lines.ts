@@ -1,5 +1,5 @@
 import { createCopier } from '../eth/codec/reader.ts'
-import { decodeLog, decodeLogs, decodeReceipts, type Log } from '../eth/objects.ts'
+import { decodeLogs, decodeMinedLog, decodeReceipts, type MinedLog } from '../eth/objects.ts'
 import { parseAt, scanArray, scanObject, skipSpace } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
 import { decodeRootedReceipts, rootedFields } from './fields.ts'
@@ -7,7 +7,7 @@ import type { PageReader } from './log-stream.ts'
 
 /** A log, and the JSON that the node sent for it, without white space outside strings. */
 export interface CopiedLog {
-  readonly value: Log
+  readonly value: MinedLog
   readonly json: Buffer
 }
 
@@ -16,7 +16,7 @@ const N_OF_NULL = 0x6e
 
 /** Reads logs with the node's own bytes of each. All bytes are checked to be valid JSON. */
 export function copiedLogs(): PageReader<CopiedLog> {
-  const copyLog = createCopier(decodeLog)
+  const copyLog = createCopier(decodeMinedLog)
   const copiesAt = (bytes: Buffer, at: number, items: CopiedLog[]) => scanArray(bytes, at, (start, end) => items.push(copyLog(bytes.subarray(start, end))))
 
   return {

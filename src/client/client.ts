@@ -3,7 +3,7 @@ import type { Hash } from '../eth/codec/hex.ts'
 import type { MethodName, MethodParams, MethodResult } from '../eth/methods.ts'
 import type { SyncNotice } from '../eth/node-objects.ts'
 import type { CallTraceOptions, TraceOptions } from '../eth/node-params.ts'
-import type { Block, Header, Log, Receipt, Transaction } from '../eth/objects.ts'
+import type { Block, BlockAt, Header, Log, Receipt, Transaction } from '../eth/objects.ts'
 import type { BlockId, BlockNumber, CallObject, Json } from '../eth/params.ts'
 import type { BlockTrace, TraceOf } from '../eth/trace-objects.ts'
 import type { Reply } from '../rpc/call.ts'
@@ -35,7 +35,7 @@ export interface Client {
    * the node answers with an error, and with other subclasses of `HexlineError` if there is no
    * usable reply.
    */
-  call<Full extends boolean>(method: 'eth_getBlockByNumber', block: BlockNumber, full: Full): Promise<Block<Full> | null>
+  call<At extends BlockNumber, Full extends boolean>(method: 'eth_getBlockByNumber', block: At, full: Full): Promise<BlockAt<At, Full> | null>
   call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>
   call<const O extends TraceOptions | null | undefined = undefined>(method: 'debug_traceTransaction', transactionHash: Hash, options?: O): Promise<TraceOf<O>>
   call<const O extends TraceOptions | null | undefined = undefined>(

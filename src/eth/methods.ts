@@ -4,7 +4,7 @@ import { show } from '../text.ts'
 import { moved } from './codec/codec-path.ts'
 import type { Address, Hash, Hex } from './codec/hex.ts'
 import { decodeNumber, decodeQuantity, type Quantity } from './codec/quantity.ts'
-import { orNull } from './codec/schema.ts'
+import { type Decode, orNull } from './codec/schema.ts'
 import { hex, latest, type Method, params, read, write } from './method.ts'
 import { nodeMethods } from './node-methods.ts'
 import {
@@ -18,6 +18,8 @@ import {
   decodeReceipts,
   decodeTransaction,
   decodeUncle,
+  type MinedTransaction,
+  type PendingBlock,
 } from './objects.ts'
 import { isOtherRead } from './other-reads.ts'
 import {
@@ -48,7 +50,9 @@ import {
 const count = orNull(decodeNumber)
 const transaction = orNull(decodeTransaction)
 const uncle = orNull(decodeUncle)
+const minedTransaction = orNull(decodeTransaction as Decode<MinedTransaction>)
 const blockOrNull = (value: unknown, [, full]: readonly unknown[]): Block | null => (value === null ? null : blockDecoder(full === true)(value))
+const blockAtOrNull: (value: unknown, params: readonly unknown[]) => Block | PendingBlock | null = blockOrNull
 
 /**
  * The 28 methods of the service, in the order of its specification (section 8), one row each.
@@ -111,7 +115,7 @@ export const methods = {
    * A block by its number or tag, with its transactions if `full` is true, else with their
    * hashes. Null if the node does not have it.
    */
-  eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockOrNull),
+  eth_getBlockByNumber: read(params<[block: BlockNumber, full: boolean]>(blockNumber, flag), blockAtOrNull),
   /** Number of transactions in a block, by its hash. Null if the node does not have the block. */
   eth_getBlockTransactionCountByHash: read(params<[blockHash: Hash]>(hash), count),
   /**
@@ -138,7 +142,7 @@ export const methods = {
   /** A transaction by its hash, also a pending one. Null if the node does not know it. */
   eth_getTransactionByHash: read(params<[transactionHash: Hash]>(hash), transaction),
   /** A transaction by the hash of its block and its index there. Null if there is none. */
-  eth_getTransactionByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), transaction),
+  eth_getTransactionByBlockHashAndIndex: read(params<[blockHash: Hash, index: Quantity]>(hash, quantity), minedTransaction),
   /** A transaction by the number or tag of its block and its index there. Null if there is none. */
   eth_getTransactionByBlockNumberAndIndex: read(params<[block: BlockNumber, index: Quantity]>(blockNumber, quantity), transaction),
   /**

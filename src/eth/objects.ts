@@ -73,8 +73,15 @@ export const transactionFields = {
   s: hex,
 }
 
-/** A transaction as a node gives it. */
+/** A transaction as a node gives it, which may be pending. */
 export interface Transaction extends Infer<typeof transactionFields> {}
+
+/** A transaction of a mined block. */
+export interface MinedTransaction extends Transaction {
+  blockHash: Hash
+  blockNumber: bigint
+  transactionIndex: number
+}
 
 export const decodeTransaction: Decode<Transaction> = object('transaction', ['hash'], transactionFields)
 
@@ -94,10 +101,20 @@ const logFields = {
   removed: asSent<boolean>(),
 }
 
-/** An event of a contract. */
+/** An event of a contract, whose transaction may be pending. */
 export interface Log extends Infer<typeof logFields> {}
 
+/** A log of a mined block. */
+export interface MinedLog extends Log {
+  blockHash: Hash
+  blockNumber: bigint
+  transactionHash: Hash
+  transactionIndex: number
+  logIndex: number
+}
+
 export const decodeLog: Decode<Log> = object('log', ['address', 'topics'], logFields)
+export const decodeMinedLog = decodeLog as Decode<MinedLog>
 
 const receiptFields = {
   transactionHash: hash,
@@ -114,7 +131,7 @@ const receiptFields = {
   gasUsed: quantity,
   /** In wei. */
   effectiveGasPrice: optional(quantity),
-  logs: list(decodeLog),
+  logs: list(decodeMinedLog),
   logsBloom: hex,
   type: optional(number),
   /** 1 success, 0 failure; before Byzantium `root` stands instead. */
@@ -159,11 +176,10 @@ export interface Withdrawal extends Infer<typeof withdrawalFields> {}
 export const decodeWithdrawal: Decode<Withdrawal> = object('withdrawal', ['index'], withdrawalFields)
 
 export const headerFields = {
-  /** Null for the pending block, as are nonce and miner. */
-  hash: nullable(hash),
+  hash,
   parentHash: hash,
   sha3Uncles: hash,
-  miner: nullable(address),
+  miner: address,
   stateRoot: hash,
   transactionsRoot: hash,
   receiptsRoot: hash,
@@ -178,7 +194,7 @@ export const headerFields = {
   extraData: hex,
   mixHash: hash,
   /** 8 bytes. */
-  nonce: nullable(hex),
+  nonce: hex,
   /** In bytes. */
   size: quantity,
   uncles: asSent<Hash[]>(),
@@ -206,10 +222,21 @@ export interface Header extends Infer<typeof newHeadFields> {}
 /** An uncle: a block without its transactions. */
 export interface Uncle extends Infer<typeof headerFields> {}
 
-/** A block with whole transactions (`Full` is true) or with their hashes (false). */
+/** A mined block with whole transactions (`Full` is true) or with their hashes (false). */
 export interface Block<Full extends boolean = boolean> extends Uncle {
+  transactions: Full extends true ? MinedTransaction[] : Hash[]
+}
+
+/** The block of the tag `pending`, which is not mined yet. */
+export interface PendingBlock<Full extends boolean = boolean> extends Omit<Uncle, 'hash' | 'miner' | 'nonce'> {
+  hash: Hash | null
+  miner: Address | null
+  nonce: Hex | null
   transactions: Full extends true ? Transaction[] : Hash[]
 }
+
+/** The type of the block at a number or tag: only the one at `pending` may be pending. */
+export type BlockAt<At, Full extends boolean> = 'pending' extends At ? PendingBlock<Full> : Block<Full>
 
 /** Any string: hashes stay as sent. What matters is that it is not a transaction. */
 export const decodeHash: Decode<Hash> = stringOf('a transaction hash') as Decode<Hash>

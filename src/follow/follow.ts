@@ -1,6 +1,6 @@
 import type { BlockReader } from '../bulk/arrivals.ts'
 import { decodersOf, type RangeBlock } from '../bulk/fields.ts'
-import { decodedLogs, type MinedLog } from '../bulk/get-logs.ts'
+import { decodedLogs } from '../bulk/get-logs.ts'
 import { checkFilter } from '../bulk/log-filter.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
@@ -8,7 +8,7 @@ import { OptionError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
-import type { Block, Log, Receipt } from '../eth/objects.ts'
+import type { Block, Log, MinedLog, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { FollowReader, ReadBlock } from './block-source.ts'
 import { checkCursor, type FollowCursor, isCursor } from './cursor.ts'
@@ -144,7 +144,7 @@ function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
       const { number, hash, parentHash, logsBloom, receiptsRoot, transactions } = block
       // Some nodes send null for none.
       const logs = filter && receipts?.linked.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
-      return { number, hash: hash as Hash, parentHash, logsBloom, receiptsRoot, transactions, item: block, logs }
+      return { number, hash, parentHash, logsBloom, receiptsRoot, transactions, item: block, logs }
     },
   }
   const reader: FollowReader<DecodedBlock, { linked: Receipt[] }, Block, Log> = {

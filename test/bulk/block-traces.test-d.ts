@@ -14,7 +14,7 @@ test('blocks have the traces that were asked for', async () => {
     expectTypeOf(block.gasUsed).toEqualTypeOf<bigint>()
   }
   for await (const block of getBlocks(client, { from: 1n, to: 2n, receipts: true })) {
-    expectTypeOf(block).toEqualTypeOf<Block<false> & { hash: Hash; receipts: Receipt[] }>()
+    expectTypeOf(block).toEqualTypeOf<Block<false> & { receipts: Receipt[] }>()
     // @ts-expect-error traces were not asked for
     block.traces
   }

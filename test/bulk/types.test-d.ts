@@ -1,6 +1,6 @@
 import type { Log as ViemLog } from 'viem'
 import { expectTypeOf, test } from 'vitest'
-import type { Block, Client, Hash, Hex, Receipt, Transaction } from '../../src/index.ts'
+import type { Block, Client, Hash, Hex, MinedTransaction, Receipt } from '../../src/index.ts'
 import { type GetLogsOptions, getBlocks, getLogs, type MinedLog } from '../../src/index-bulk.ts'
 
 declare const client: Client
@@ -10,7 +10,7 @@ test('blocks have the requested transactions and receipts', () => {
   const hashes = getBlocks(client, { from: 0, to: 1 })
   expectTypeOf<Item<typeof hashes>['transactions']>().toEqualTypeOf<Hash[]>()
   const full = getBlocks(client, { from: 0, to: 1, transactions: 'full', receipts: true })
-  expectTypeOf<Item<typeof full>['transactions']>().toEqualTypeOf<Transaction[]>()
+  expectTypeOf<Item<typeof full>['transactions']>().toEqualTypeOf<MinedTransaction[]>()
   expectTypeOf<Item<typeof full>['receipts']>().toEqualTypeOf<Receipt[]>()
   expectTypeOf<Item<typeof full>>().toExtend<Block<true>>()
 })

@@ -15,6 +15,9 @@ import type {
   LogFilter,
   MethodParams,
   MethodResult,
+  MinedLog,
+  MinedTransaction,
+  PendingBlock,
   Proof,
   Quantity,
   Receipt,
@@ -27,6 +30,7 @@ declare const client: Client
 declare const address: Address
 declare const hash: Hash
 declare const either: boolean
+declare const tag: BlockNumber
 
 describe('call returns the decoded result', () => {
   test('of the head', () => {
@@ -76,9 +80,22 @@ describe('call returns the decoded result', () => {
     expectTypeOf(client.call('eth_getBlockByNumber', 1, either)).toEqualTypeOf<Promise<Block<boolean> | null>>()
     expectTypeOf(client.call('eth_getBlockByHash', hash, true)).toEqualTypeOf<Promise<Block<true> | null>>()
     expectTypeOf(client.call('eth_getBlockByHash', hash, false)).toEqualTypeOf<Promise<Block<false> | null>>()
-    expectTypeOf<Block<true>['transactions']>().toEqualTypeOf<Transaction[]>()
+    expectTypeOf<Block<true>['transactions']>().toEqualTypeOf<MinedTransaction[]>()
     expectTypeOf<Block<false>['transactions']>().toEqualTypeOf<Hash[]>()
-    expectTypeOf<Block['transactions']>().toEqualTypeOf<Transaction[] | Hash[]>()
+    expectTypeOf<Block['transactions']>().toEqualTypeOf<MinedTransaction[] | Hash[]>()
+  })
+
+  test('of blocks, of which only one at `pending` is without a hash', () => {
+    expectTypeOf(client.call('eth_getBlockByNumber', 'pending', true)).toEqualTypeOf<Promise<PendingBlock<true> | null>>()
+    expectTypeOf(client.call('eth_getBlockByNumber', tag, false)).toEqualTypeOf<Promise<PendingBlock<false> | null>>()
+    expectTypeOf<PendingBlock['hash']>().toEqualTypeOf<Hash | null>()
+    expectTypeOf<PendingBlock['miner']>().toEqualTypeOf<Address | null>()
+    expectTypeOf<PendingBlock['nonce']>().toEqualTypeOf<Hex | null>()
+    expectTypeOf<PendingBlock<true>['transactions']>().toEqualTypeOf<Transaction[]>()
+    expectTypeOf<Block>().toExtend<PendingBlock>()
+    expectTypeOf<Block<true>>().toExtend<PendingBlock<true>>()
+    expectTypeOf<MinedTransaction['blockHash']>().toEqualTypeOf<Hash>()
+    expectTypeOf<MinedTransaction['to']>().toEqualTypeOf<Address | null | undefined>()
   })
 
   test('of what belongs to blocks', () => {
@@ -94,7 +111,7 @@ describe('call returns the decoded result', () => {
 
   test('of transactions, receipts and logs', () => {
     expectTypeOf(client.call('eth_getTransactionByHash', hash)).toEqualTypeOf<Promise<Transaction | null>>()
-    expectTypeOf(client.call('eth_getTransactionByBlockHashAndIndex', hash, 0n)).toEqualTypeOf<Promise<Transaction | null>>()
+    expectTypeOf(client.call('eth_getTransactionByBlockHashAndIndex', hash, 0n)).toEqualTypeOf<Promise<MinedTransaction | null>>()
     expectTypeOf(client.call('eth_getTransactionByBlockNumberAndIndex', 'pending', '0x0')).toEqualTypeOf<Promise<Transaction | null>>()
     expectTypeOf(client.call('eth_getTransactionReceipt', hash)).toEqualTypeOf<Promise<Receipt | null>>()
     expectTypeOf(client.call('eth_getLogs', { fromBlock: 1n, toBlock: 'latest', address: [address], topics: [null, hash, [hash]] })).toEqualTypeOf<
@@ -149,7 +166,8 @@ test('results by name of the method', () => {
   expectTypeOf<MethodResult<'eth_chainId'>>().toEqualTypeOf<number>()
   expectTypeOf<MethodResult<'eth_getLogs'>>().toEqualTypeOf<Log[]>()
   expectTypeOf<MethodResult<'eth_getTransactionReceipt'>>().toEqualTypeOf<Receipt | null>()
-  expectTypeOf<MethodResult<'eth_getBlockByNumber'>>().toEqualTypeOf<Block<boolean> | null>()
+  expectTypeOf<MethodResult<'eth_getBlockByNumber'>>().toEqualTypeOf<Block | PendingBlock | null>()
+  expectTypeOf<MethodResult<'eth_getBlockByHash'>>().toEqualTypeOf<Block | null>()
 })
 
 test('request is raw', () => {
@@ -160,8 +178,8 @@ test('request is raw', () => {
 describe('fields of decoded objects', () => {
   test('quantities are bigint, counts and indexes are numbers, the rest is as sent', () => {
     expectTypeOf<Block['number']>().toEqualTypeOf<bigint>()
-    expectTypeOf<Block['hash']>().toEqualTypeOf<Hash | null>()
-    expectTypeOf<Block['nonce']>().toEqualTypeOf<Hex | null>()
+    expectTypeOf<Block['hash']>().toEqualTypeOf<Hash>()
+    expectTypeOf<Block['nonce']>().toEqualTypeOf<Hex>()
     expectTypeOf<Block['baseFeePerGas']>().toEqualTypeOf<bigint | undefined>()
     expectTypeOf<Transaction['type']>().toEqualTypeOf<number>()
     expectTypeOf<Transaction['nonce']>().toEqualTypeOf<number>()
@@ -171,7 +189,7 @@ describe('fields of decoded objects', () => {
     expectTypeOf<Transaction['v']>().toEqualTypeOf<bigint | undefined>()
     expectTypeOf<Transaction['r']>().toEqualTypeOf<Hex>()
     expectTypeOf<Receipt['status']>().toEqualTypeOf<number | undefined>()
-    expectTypeOf<Receipt['logs']>().toEqualTypeOf<Log[]>()
+    expectTypeOf<Receipt['logs']>().toEqualTypeOf<MinedLog[]>()
     expectTypeOf<Receipt['l1FeeScalar']>().toEqualTypeOf<string | undefined>()
     expectTypeOf<Log['logIndex']>().toEqualTypeOf<number | null>()
     expectTypeOf<Log['removed']>().toEqualTypeOf<boolean>()

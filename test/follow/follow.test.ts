@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { type Client, createClient, type Hash, type Receipt, type Transaction } from '../../src/index.ts'
+import { type Client, createClient, type Hash, type MinedTransaction, type Receipt } from '../../src/index.ts'
 import { type FollowCursor, type FollowProgress, follow, type MinedLog } from '../../src/index-bulk.ts'
 import { ForkingChain } from '../support/forking-chain.ts'
 import { clientOf, serve } from '../support/server.ts'
@@ -77,7 +77,7 @@ it('its types follow from the options', () => {
   const all = () => follow(client, { from: {} as FollowCursor, logs: { address: [] }, transactions: 'full', receipts: true, confirmations: 'safe' })
   expectTypeOf<Block<ReturnType<typeof plain>>['block']['transactions']>().toEqualTypeOf<Hash[]>()
   expectTypeOf<keyof Block<ReturnType<typeof plain>>>().toEqualTypeOf<'type' | 'block' | 'cursor'>()
-  expectTypeOf<Block<ReturnType<typeof all>>['block']['transactions']>().toEqualTypeOf<Transaction[]>()
+  expectTypeOf<Block<ReturnType<typeof all>>['block']['transactions']>().toEqualTypeOf<MinedTransaction[]>()
   expectTypeOf<Block<ReturnType<typeof all>>['block']['receipts']>().toEqualTypeOf<Receipt[]>()
   expectTypeOf<Block<ReturnType<typeof all>>['logs']>().toEqualTypeOf<MinedLog[]>()
 })

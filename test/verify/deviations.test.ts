@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Block, IntegrityError, type Receipt, type Transaction } from '../../src/index.ts'
+import { type Block, IntegrityError, type MinedTransaction, type Receipt } from '../../src/index.ts'
 import { verifyBlock } from '../../src/index-bulk.ts'
 import { mineAnvilBlock, mineBlobBlock } from '../support/anvil-blocks.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
@@ -32,7 +32,7 @@ const skipsOf = async (pair: Made, options = {}) => {
 describe('a transaction of an unknown type', () => {
   test('is skipped, with the reason', async () => {
     const pair = copy()
-    const [transaction, receipt] = [pair.block.transactions[3] as Transaction, pair.receipts[3] as Receipt]
+    const [transaction, receipt] = [pair.block.transactions[3] as MinedTransaction, pair.receipts[3] as Receipt]
     Object.assign(transaction, { type: 0x55, hash: `0x${'55'.repeat(32)}` })
     Object.assign(receipt, { type: 0x55, transactionHash: transaction.hash })
     for (const log of receipt.logs) log.transactionHash = transaction.hash
@@ -50,15 +50,15 @@ describe('a transaction of an unknown type', () => {
   test('is found to be of another type, if its hash fits that', async () => {
     for (const i of made.block.transactions.keys()) {
       const pair = copy()
-      ;(pair.block.transactions[i] as Transaction).type = 0x55
+      ;(pair.block.transactions[i] as MinedTransaction).type = 0x55
       expect(await fieldOf(pair)).toBe(`transactions[${i}].type`)
     }
   })
 
   test('does not hide a wrong hash of another one', async () => {
     const pair = copy()
-    Object.assign(pair.block.transactions[3] as Transaction, { type: 0x55, hash: `0x${'55'.repeat(32)}` })
-    ;(pair.block.transactions[0] as Transaction).value += 1n
+    Object.assign(pair.block.transactions[3] as MinedTransaction, { type: 0x55, hash: `0x${'55'.repeat(32)}` })
+    ;(pair.block.transactions[0] as MinedTransaction).value += 1n
     expect(await fieldOf(pair)).toBe('transactions[0].hash')
   })
 })
@@ -183,7 +183,10 @@ describe('anvil', () => {
 
   test('a block without blobs and another root is a failure, too', async () => {
     const mixed = await mineAnvilBlock()
-    ;[mixed.block.transactions[0], mixed.block.transactions[1]] = [mixed.block.transactions[1] as Transaction, mixed.block.transactions[0] as Transaction]
+    ;[mixed.block.transactions[0], mixed.block.transactions[1]] = [
+      mixed.block.transactions[1] as MinedTransaction,
+      mixed.block.transactions[0] as MinedTransaction,
+    ]
     expect(await fieldOf(mixed)).toBe('transactions[0].transactionIndex')
     for (const [i, transaction] of mixed.block.transactions.entries()) transaction.transactionIndex = i
     await expect(verifyBlock(mixed.block)).rejects.toMatchObject({ field: 'transactionsRoot' })
@@ -200,7 +203,7 @@ describe('Polygon', () => {
       `0x${Buffer.from(keccak_256(Buffer.concat([Buffer.from('matic-bor-receipt-'), key, Buffer.from(String(block.hash).slice(2), 'hex')]))).toString('hex')}` as const
     const zero = `0x${'0'.repeat(40)}` as const
     const place = { blockHash: block.hash as `0x${string}`, blockNumber: block.number, transactionIndex: receipts.length }
-    block.transactions.push({ ...(block.transactions[0] as Transaction), ...place, hash, from: zero, to: zero })
+    block.transactions.push({ ...(block.transactions[0] as MinedTransaction), ...place, hash, from: zero, to: zero })
     receipts.push({ ...(receipts[0] as Receipt), ...place, transactionHash: hash, logs: [], gasUsed: 0n, cumulativeGasUsed: 0n })
     const { checks, skipped } = await skipsOf(pair, { chainId: 137 })
     expect(checks).toEqual(expect.arrayContaining(['transactions', 'receipts']))
@@ -210,7 +213,7 @@ describe('Polygon', () => {
     // What it is said to hold is proven by nothing, and may be anything.
     receipts[7] = null as never
     expect((await skipsOf(pair, { chainId: 137 })).checks).toEqual(checks)
-    ;(block.transactions[7] as Transaction).hash = `0x${'12'.repeat(32)}`
+    ;(block.transactions[7] as MinedTransaction).hash = `0x${'12'.repeat(32)}`
     expect(await fieldOf(pair, { chainId: 137 })).toBe('transactions[7].hash')
   })
 })
