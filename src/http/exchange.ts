@@ -144,9 +144,6 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 }
 
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
-
 const EMPTY = Buffer.alloc(0)
 
 /** Bodies up to this size come from Node.js's buffer pool, which is cheaper. */
@@ -233,8 +230,8 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   onResponseEnd(): void {
     if (this.settled) return
     this.#progress.completed()
-    // From here on only decompression can take time.
-    this.#progressAt = Number.POSITIVE_INFINITY
+    // The endpoint has done its part: the time for what is left is the caller's.
+    this.#options.alarms.unset(this)
     const body = this.#body.subarray(0, this.#length)
     this.#body = EMPTY
     this.#controller = undefined
@@ -248,12 +245,6 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
   }
 
   ring(): void {
-    // Data that arrived while this process was busy is read after its timers, so check after that.
-    setImmediate(() => this.#check())
-  }
-
-  #check(): void {
-    if (this.settled) return
     if (this.#now() >= this.#timeoutAt) this.#timeOut()
     else this.#checkProgress()
   }

@@ -5,7 +5,10 @@
 export interface Clock {
   /** The time in ms, always above 0, which may stand for "never". It does not go back. */
   now(): number
-  /** Calls `wake` once, at `at` or soon after, never at once. */
+  /**
+   * Calls `wake` once, at `at` or soon after, never at once. What has arrived by then has been
+   * read, also where the process has stood still since: a timeout never comes before its reply.
+   */
   wakeAt(at: number, wake: () => void): Timer
   cancel(timer: Timer): void
 }
@@ -19,12 +22,44 @@ export interface Timer {
 /** The longest that a timer of Node.js can be set to, in ms. A longer one fires at once. */
 export const LONGEST_TIMER = 2 ** 31 - 1
 
+/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
+const { setImmediate } = globalThis
+
+/** Node.js reads its sockets after its timers, and before its immediates. */
+class SystemTimer implements Timer {
+  readonly #wake: () => void
+  readonly #timeout: NodeJS.Timeout
+  #isCancelled = false
+
+  constructor(ms: number, wake: () => void) {
+    this.#wake = wake
+    this.#timeout = setTimeout(() => void setImmediate(this.#ring), ms)
+  }
+
+  readonly #ring = (): void => {
+    if (!this.#isCancelled) this.#wake()
+  }
+
+  cancel(): void {
+    this.#isCancelled = true
+    clearTimeout(this.#timeout)
+  }
+
+  ref(): void {
+    this.#timeout.ref()
+  }
+
+  unref(): void {
+    this.#timeout.unref()
+  }
+}
+
 /**
  * `performance.now()` and `setTimeout`, looked up anew each time: frameworks for tests replace
  * them. A timer that would be longer than `LONGEST_TIMER` fires early.
  */
 export const systemClock: Clock = {
   now: () => performance.now(),
-  wakeAt: (at, wake) => setTimeout(wake, Math.min(Math.max(Math.ceil(at - performance.now()), 1), LONGEST_TIMER)),
-  cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  wakeAt: (at, wake) => new SystemTimer(Math.min(Math.max(Math.ceil(at - performance.now()), 1), LONGEST_TIMER), wake),
+  cancel: (timer) => (timer as SystemTimer).cancel(),
 }

@@ -68,7 +68,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   /** When a ping was sent after that; undefined where none was. */
   #pingedAt: number | undefined
   /** Looks whether the message that has begun goes on. */
-  readonly #stall: Alarm = { at: 0, place: -1, ring: () => void setImmediate(() => this.#checkStall()) }
+  readonly #stall: Alarm = { at: 0, place: -1, ring: () => this.#checkStall() }
   /**
    * When the message that has begun did so, and when its last bytes came; undefined between
    * messages.
@@ -140,8 +140,14 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   /** The heartbeat. */
   ring(): void {
-    // Data that arrived while this process was busy is read after its timers, so look after that.
-    setImmediate(() => this.#look())
+    if (this.#users === 0 || !this.isOpen) return
+    const now = this.#options.alarms.clock.now()
+    const dueAt = (this.#pingedAt ?? this.#heardAt) + SILENT_MS
+    if (now < dueAt) this.#lookAt(dueAt)
+    else if (this.#pingedAt === undefined) {
+      this.#ping(now)
+      this.#lookAt(now + SILENT_MS)
+    } else this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
   }
 
   limitOf(head: Buffer, isCompressed: boolean): number {
@@ -203,7 +209,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   #checkStall(): void {
-    if (this.#begun === undefined || this.#users === 0 || !this.isOpen || this.#stall.place >= 0) return
+    if (this.#begun === undefined || this.#users === 0 || !this.isOpen) return
     const { endpoint, alarms, progress, timeoutMs } = this.#options
     const now = alarms.clock.now()
     const limitMs = progress.limitMs * this.#handler.patience()
@@ -252,17 +258,6 @@ export class OpenSocket implements FrameHandler, Alarm {
       return this.close(new MalformedReplyError(`${endpoint}: a message could not be decompressed: ${excerpt(cause.message)}`, { endpoint, cause }))
     }
     this.#handler.message(message)
-  }
-
-  #look(): void {
-    if (this.#users === 0 || !this.isOpen || this.place >= 0) return
-    const now = this.#options.alarms.clock.now()
-    const dueAt = (this.#pingedAt ?? this.#heardAt) + SILENT_MS
-    if (now < dueAt) this.#lookAt(dueAt)
-    else if (this.#pingedAt === undefined) {
-      this.#ping(now)
-      this.#lookAt(now + SILENT_MS)
-    } else this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
   }
 
   #ping(now: number): void {
@@ -315,5 +310,3 @@ export class OpenSocket implements FrameHandler, Alarm {
 }
 
 const EMPTY = Buffer.alloc(0)
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis

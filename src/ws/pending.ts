@@ -82,14 +82,11 @@ export class Pending implements Alarm, Listed, Abortable {
     this.#giveUp(reason, reason instanceof TimeoutError)
   }
 
-  /** Data that arrived while this process was busy is read after its timers. */
   ring(): void {
-    setImmediate(() => {
-      const { url, timeoutMs } = this.#options
-      const { host } = url
-      const what = this.#sender === undefined ? 'no connection' : 'no reply'
-      this.#giveUp(new TimeoutError(`${host}: ${what} within ${timeoutMs} ms`, { endpoint: host, unsent: this.#sender === undefined }), true)
-    })
+    const { url, timeoutMs } = this.#options
+    const { host } = url
+    const what = this.#sender === undefined ? 'no connection' : 'no reply'
+    this.#giveUp(new TimeoutError(`${host}: ${what} within ${timeoutMs} ms`, { endpoint: host, unsent: this.#sender === undefined }), true)
   }
 
   #giveUp(reason: unknown, hasTimedOut: boolean): void {
@@ -106,6 +103,3 @@ export class Pending implements Alarm, Listed, Abortable {
     return true
   }
 }
-
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis

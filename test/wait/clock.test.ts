@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, LONGEST_TIMER, systemClock } from '../../src/wait/clock.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 
@@ -36,6 +38,45 @@ describe.each<[string, () => Clock]>([
     clock.cancel(far)
   })
 })
+
+describe('the system clock', () => {
+  test('wakes after what has arrived while the process stood still has been read', async () => {
+    const server = createServer()
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [[peer]] = await Promise.all([once(server, 'connection'), once(socket, 'connect')])
+    onTestFinished(() => {
+      socket.destroy()
+      server.close()
+    })
+    const events: string[] = []
+    const both = Promise.all([
+      once(socket, 'data').then(() => events.push('data')),
+      new Promise<void>((resolve) => {
+        systemClock.wakeAt(systemClock.now() + 1, () => {
+          events.push('wake')
+          resolve()
+        })
+      }),
+    ])
+    peer.write('x')
+    standStill(20)
+    await both
+    expect(events).toEqual(['data', 'wake'])
+  })
+
+  test('does not wake a timer that is cancelled when it is due', async () => {
+    // Timers of the same length run in the order in which they were set.
+    const timer = systemClock.wakeAt(0, () => expect.unreachable())
+    setTimeout(() => systemClock.cancel(timer), 1)
+    await new Promise<void>((resolve) => systemClock.wakeAt(systemClock.now() + 5, resolve))
+  })
+})
+
+/** Nothing of this process goes on for so long, in ms. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
 
 describe('the virtual clock', () => {
   test('jumps from timer to timer, in order, once nothing else happens', async () => {

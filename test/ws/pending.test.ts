@@ -67,16 +67,6 @@ describe('a request', () => {
     expect(given).toEqual([true])
   })
 
-  test('whose reply is read after its timer takes the reply', async () => {
-    const { pending, outcomes, given, sender } = setUp()
-    pending.sentBy(sender, 0)
-    pending.ring()
-    // Data is read after the timers, and before `setImmediate`.
-    pending.succeed(REPLY)
-    await turn()
-    expect([outcomes, given]).toEqual([[REPLY], []])
-  })
-
   test('ends with its signal, and its sender is notified', () => {
     const aborting = new AbortController()
     const { pending, outcomes, given, sender } = setUp({ signal: aborting.signal })

@@ -12,9 +12,6 @@ export interface Awaited {
   onLeft(reason: unknown): void
 }
 
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
-
 /**
  * One caller that waits for an outcome: until it comes, or the call's signal, deadline, timeout or
  * client ends the waiting.
@@ -55,14 +52,6 @@ export class Caller implements Wait {
 
   /** The deadline has come, or the timeout of the attempt. */
   ring(): void {
-    // A reply that arrived while this process was busy is read after its timers.
-    if (this.entry?.sentTo === undefined) this.#timeOut()
-    else setImmediate(() => this.#timeOut())
-  }
-
-  #timeOut(): void {
-    // Settled meanwhile, or sent again.
-    if (!this.isWaiting || this.place >= 0) return
     const { call } = this
     const sentTo = this.entry?.sentTo
     if (this.at < call.deadline && sentTo === undefined) {
