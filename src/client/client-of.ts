@@ -45,8 +45,11 @@ export interface Shared {
 /** A request that no one else has. */
 type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally }
 
-/** The methods of a client over its pipeline, with these settings for its calls. */
-export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Client {
+/**
+ * The methods of a client over its pipeline, with these settings for its calls. Each of `signals`
+ * ends them.
+ */
+export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, signals: readonly AbortSignal[] = [], pin?: Pin): Client {
   const { pipeline, defaults, endpoints, close, clock, turn, links, supported } = parts
 
   /** Sends a call. Its end is told by `call` and by `sendAndReport`, which give it a tally. */
@@ -57,13 +60,14 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     const priority = given.priority ?? own.priority ?? 'interactive'
     const tally = request[TALLY]
     const now = clock.now()
-    const both = own.signal && given.signal && own.signal !== given.signal ? links.link(own.signal, given.signal) : undefined
+    const all = withSignal(signals, given.signal)
+    const linked = all.length > 1 ? links.link(all) : undefined
     const bodies = request[UNREAD]
     const call: PooledCall = {
       method,
       // Params by name are an object. Only a user's layer would inspect them.
       params: params as readonly unknown[],
-      signal: both?.signal ?? given.signal ?? own.signal,
+      signal: linked?.signal ?? all[0],
       deadline: now + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
       attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
       timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
@@ -85,7 +89,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     }
     if (tally !== undefined) reportCall(call, tally, now)
     const reply = pipeline(call)
-    return both === undefined ? reply : reply.finally(both.release)
+    return linked === undefined ? reply : reply.finally(linked.release)
   }
 
   /** A failure may tell that an endpoint lacks a method. */
@@ -159,16 +163,15 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
     },
 
     with(settings) {
-      const merged = { ...own, ...givenSettings(checkCallSettings(settings)) }
-      const signal = bothOf(own.signal, settings.signal)
-      return clientOf({ ...parts, close: async () => {} }, signal === undefined ? merged : { ...merged, signal }, pin)
+      const { signal, ...others } = givenSettings(checkCallSettings(settings))
+      return clientOf({ ...parts, close: async () => {} }, { ...own, ...others }, withSignal(signals, signal), pin)
     },
 
     subscribe(event: string, options: object = {}): Subscription<never> {
       const { listen } = parts
       if (listen === undefined) throw noWebSocket()
-      const both: Listen = (params, subscriber, signal) => listen(params, subscriber, bothOf(own.signal, signal))
-      return subscription(event, options as Record<string, unknown>, both, (error) => scrubError(error, parts.connections)) as Subscription<never>
+      const ownListen: Listen = (params, subscriber, signal) => listen(params, subscriber, anyOf(withSignal(signals, signal)))
+      return subscription(event, options as Record<string, unknown>, ownListen, (error) => scrubError(error, parts.connections)) as Subscription<never>
     },
 
     async supports(method) {
@@ -178,7 +181,7 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
       return supported.supports(method, ask)
     },
 
-    pinned: () => clientOf({ ...parts, close: async () => {} }, own, new Pin()),
+    pinned: () => clientOf({ ...parts, close: async () => {} }, own, signals, new Pin()),
 
     endpoints,
     close,
@@ -197,9 +200,13 @@ export function clientOf(parts: Shared, own: CallSettings = {}, pin?: Pin): Clie
   })
 }
 
-/** Lives as long as both signals: one for each client or subscription, not for each call. */
-function bothOf(a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined {
-  return a && b ? AbortSignal.any([a, b]) : (a ?? b)
+function withSignal(signals: readonly AbortSignal[], signal: AbortSignal | undefined): readonly AbortSignal[] {
+  return signal === undefined || signals.includes(signal) ? signals : [...signals, signal]
+}
+
+/** Lives as long as its signals: one for each subscription, not for each call. */
+function anyOf(signals: readonly AbortSignal[]): AbortSignal | undefined {
+  return signals.length > 1 ? AbortSignal.any([...signals]) : signals[0]
 }
 
 function resultOf(reply: Reply): unknown {

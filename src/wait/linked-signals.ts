@@ -5,13 +5,16 @@ interface Link extends Listed {
   readonly controller: AbortController
 }
 
-/** Signals that abort when either of two does, until they are released. */
+/**
+ * Signals that abort when any of several does, until they are released: for each call, where
+ * `AbortSignal.any` would leave a trace of it in a signal that lives long.
+ */
 export class LinkedSignals {
   readonly #links = new Listeners<Link>(({ controller }, reason) => controller.abort(reason))
 
-  link(a: AbortSignal, b: AbortSignal): { readonly signal: AbortSignal; release(): void } {
+  link(signals: readonly AbortSignal[]): { readonly signal: AbortSignal; release(): void } {
     const controller = new AbortController()
-    const links = [a, b].map((signal) => {
+    const links = signals.map((signal) => {
       const link: Link = { controller, index: -1 }
       if (signal.aborted) controller.abort(signal.reason)
       else this.#links.add(signal, link)

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { describe, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest'
 import { type Call, type ClientOptions, createClient, type Layer, MalformedReplyError, OptionError, type Post, RpcError, replyOf } from '../../src/index.ts'
 import {
   type Answer,
@@ -370,6 +370,16 @@ describe('with', () => {
     const { signal } = new AbortController()
     await read(clientOf((await serve(honest)).url).with({ signal }), 1)
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  test('leaves nothing on an earlier signal, which may live as long as the program', async () => {
+    const { signal } = new AbortController()
+    const client = clientOf((await serve(honest)).url).with({ signal })
+    // On Node.js 20, it would keep a trace of each signal that depends on this one.
+    const any = vi.spyOn(AbortSignal, 'any')
+    onTestFinished(() => any.mockRestore())
+    for (let n = 0; n < 3; n++) await read(client.with({ signal: new AbortController().signal }), n)
+    expect([getEventListeners(signal, 'abort').length, any.mock.calls.length]).toEqual([0, 0])
   })
 
   test('closing it does nothing; closing the first one ends it too', async () => {

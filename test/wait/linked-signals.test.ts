@@ -2,22 +2,22 @@ import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { LinkedSignals } from '../../src/wait/linked-signals.ts'
 
-test.each([0, 1])('a linked signal aborts when signal %i of the two does, with its reason', (which) => {
-  const both = [new AbortController(), new AbortController()] as const
-  const { signal } = new LinkedSignals().link(both[0].signal, both[1].signal)
+test.each([0, 1, 2])('a linked signal aborts when signal %i of the three does, with its reason', (which) => {
+  const all = [new AbortController(), new AbortController(), new AbortController()]
+  const { signal } = new LinkedSignals().link(all.map(({ signal }) => signal))
   expect(signal.aborted).toBe(false)
-  both[which]?.abort('enough')
+  all[which]?.abort('enough')
   expect([signal.aborted, signal.reason]).toEqual([true, 'enough'])
 })
 
-test('it is aborted from the start if one of the two is', () => {
-  const { signal } = new LinkedSignals().link(new AbortController().signal, AbortSignal.abort('before'))
+test('it is aborted from the start if one of them is', () => {
+  const { signal } = new LinkedSignals().link([new AbortController().signal, AbortSignal.abort('before')])
   expect(signal.reason).toBe('before')
 })
 
 test('it does not abort once it is released', () => {
   const [a, b] = [new AbortController(), new AbortController()]
-  const { signal, release } = new LinkedSignals().link(a.signal, b.signal)
+  const { signal, release } = new LinkedSignals().link([a.signal, b.signal])
   release()
   release()
   a.abort()
@@ -28,7 +28,7 @@ test('it does not abort once it is released', () => {
 test('a signal has one event listener, however many links it has, and none once they are released', () => {
   const links = new LinkedSignals()
   const { signal } = new AbortController()
-  const linked = Array.from({ length: 1000 }, () => links.link(signal, new AbortController().signal))
+  const linked = Array.from({ length: 1000 }, () => links.link([signal, new AbortController().signal]))
   expect(getEventListeners(signal, 'abort')).toHaveLength(1)
   for (const { release } of linked) release()
   expect(getEventListeners(signal, 'abort')).toHaveLength(0)
