@@ -252,6 +252,21 @@ export function encodeArguments(name: string, args: readonly unknown[]): unknown
 }
 
 /**
+ * Adds what `encodeArguments` sends for params that are omitted. Nothing is checked, and what is
+ * there stays. True if anything was omitted.
+ */
+export function fillOmitted(name: string, params: unknown[]): boolean {
+  let isFilled = false
+  for (const [i, { omitted }] of (methodOf(name)?.params.codecs ?? []).entries()) {
+    if (params[i] !== undefined && params[i] !== null) continue
+    if (omitted?.send !== 'always') break
+    params[i] = omitted.wire
+    isFilled = true
+  }
+  return isFilled
+}
+
+/**
  * Loaded by the first call of a method with large results: others need not wait for it when they
  * are imported.
  */

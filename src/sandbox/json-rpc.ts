@@ -1,4 +1,5 @@
 import type { HexlineError } from '../errors.ts'
+import { fillOmitted } from '../eth/methods.ts'
 import { createExchange } from '../http/exchange.ts'
 import { scrubber } from '../http/secrets.ts'
 import type { Alarms } from '../wait/alarms.ts'
@@ -17,28 +18,47 @@ const LONGEST_REPLY = 512 * 1024 * 1024
 const TIMEOUT = 60_000
 
 /**
- * Parses a body. Only numbers in the block fields of `eth_getLogs`, which nodes refuse, are
- * changed. Undefined for a body that is not JSON.
+ * Parses a body. Only what the service takes and nodes refuse is changed. Undefined for a body that
+ * is not JSON.
  */
 export function readRpcBody(bytes: Buffer): RpcBody | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     const parsed: unknown = JSON.parse(text)
     const calls: unknown[] = Array.isArray(parsed) ? parsed : [parsed]
-    const isChanged = calls.map(encodeBlockNumbers).includes(true)
+    const isChanged = calls.map(asNodesTakeIt).includes(true)
     return { value: parsed, text: isChanged ? JSON.stringify(parsed) : text, calls: Math.max(1, calls.length) }
   } catch {
     return undefined
   }
 }
 
+/** Changes a call of the service into one that every node takes. True if there was a need. */
+function asNodesTakeIt(call: unknown): boolean {
+  const { method, params } = (call ?? {}) as { method?: unknown; params?: unknown }
+  if (typeof method !== 'string' || !Array.isArray(params)) return false
+  if (method === 'eth_getLogs') return encodeBlockNumbers(params[0])
+  const isFilled = fillOmitted(method, params)
+  return (method === 'eth_getProof' && padKeys(params[1])) || isFilled
+}
+
+/** Makes storage keys as long as some nodes require. True if any was shorter. */
+function padKeys(keys: unknown): boolean {
+  if (!Array.isArray(keys)) return false
+  let isChanged = false
+  for (const [i, key] of keys.entries()) {
+    if (typeof key !== 'string' || !/^0x[0-9a-f]{1,63}$/i.test(key)) continue
+    keys[i] = `0x${key.slice(2).padStart(64, '0')}`
+    isChanged = true
+  }
+  return isChanged
+}
+
 /**
- * Turns the numbers in the block fields of an `eth_getLogs` call into quantities: the service's
+ * Turns the numbers in the block fields of an `eth_getLogs` filter into quantities: the service's
  * specification allows both, nodes take strings only. True if there were any.
  */
-function encodeBlockNumbers(call: unknown): boolean {
-  const { method, params } = (call ?? {}) as { method?: unknown; params?: unknown }
-  const filter: unknown = method === 'eth_getLogs' && Array.isArray(params) ? params[0] : undefined
+function encodeBlockNumbers(filter: unknown): boolean {
   if (typeof filter !== 'object' || filter === null) return false
   let isChanged = false
   for (const field of ['fromBlock', 'toBlock']) {
@@ -61,7 +81,7 @@ export interface Forward {
 }
 
 /**
- * Connects to the upstream node. Bodies are not rewritten: ids, order and errors are the node's.
+ * Connects to the upstream node. Replies are not rewritten: ids, order and errors are the node's.
  */
 export function createForward(upstream: string, alarms: Alarms): Forward {
   const url = new URL(upstream)

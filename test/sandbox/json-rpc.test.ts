@@ -34,7 +34,7 @@ describe('POST /:chain/:apiKey', () => {
     ['a call that fails', '{"jsonrpc":"2.0","id":7,"method":"eth_nope","params":[]}'],
     [
       'a batch',
-      '[{"jsonrpc":"2.0","id":3,"method":"eth_blockNumber","params":[]},{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x12"]},{"jsonrpc":"2.0","id":2,"method":"eth_chainId","params":[]}]',
+      '[{"jsonrpc":"2.0","id":3,"method":"eth_blockNumber","params":[]},{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x12","latest"]},{"jsonrpc":"2.0","id":2,"method":"eth_chainId","params":[]}]',
     ],
     ['an empty batch', '[]'],
     ['JSON that is not a call', '5'],
@@ -61,6 +61,30 @@ describe('POST /:chain/:apiKey', () => {
       { id: 3, result: [] },
     ])
     for (const wrong of [-1, 1.5, 1e300]) expect(await ask(sandbox.nodeUrl(), logs({ fromBlock: wrong }))).toHaveProperty('error')
+  })
+
+  it.each([
+    ['eth_call', [{ to: alice }]],
+    ['eth_createAccessList', [{ to: alice }]],
+    ['eth_feeHistory', ['0x1', 'latest']],
+    ['eth_getBalance', [alice]],
+    ['eth_getBalance', [alice, null]],
+    ['eth_getCode', [alice]],
+    ['eth_getProof', [alice, ['0x0', '0x01']]],
+    ['eth_getStorageAt', [alice, '0x0']],
+    ['eth_getTransactionCount', [alice]],
+  ])('%s takes %j: what the specification lets a caller omit', async (method, params) => {
+    const { json } = await post(sandbox.nodeUrl(), JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    expect(json()).toEqual({ jsonrpc: '2.0', id: 1, result: expect.anything() })
+  })
+
+  it('passes on params that are wrong, and does not add to them', async () => {
+    const ask = async (url: string, body: string) => JSON.parse((await post(url, body)).bytes.toString())
+    for (const params of ['[]', '[null]', '[null,null]', '{"address":"0x"}', '["0x12",5]', `["${alice}",["0xzz"],"latest"]`])
+      for (const method of ['eth_getBalance', 'eth_getProof']) {
+        const body = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`
+        expect(await ask(sandbox.nodeUrl(), body)).toEqual(await ask(sandbox.upstream, body))
+      }
   })
 
   it('forwards requests byte for byte, and replies with their status', async () => {
