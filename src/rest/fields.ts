@@ -87,7 +87,7 @@ export function oneOrList<S extends z.ZodRawShape>(fields: S) {
 }
 
 /** An array of strings. */
-export const texts = z.array(z.string(), { error: 'an array of strings' }).nullable()
+export const texts = z.array(z.string({ error: 'a string' }), { error: 'an array of strings' }).nullable()
 
 /** An array of any values, as sent. */
 export const list = z.array(z.unknown(), { error: 'an array' }).nullable()

@@ -294,8 +294,8 @@ function prepare<T>(
   const start = path.replace(`{${inPath}}`, encodeURIComponent(String(values.get(inPath))))
   return async (at) => {
     const query = [...values].filter(([param]) => param !== inPath && param !== 'cursor' && (param !== 'offset' || at === undefined))
-    const body = await getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
-    return decode(schema, body, name, target.scrub)
+    const answer = await getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
+    return decode(schema, answer, target)
   }
 }
 

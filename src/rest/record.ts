@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { CodecError } from '../errors.ts'
-import { type Scrub, scrubStart } from '../http/secrets.ts'
+import { scrubStart } from '../http/secrets.ts'
 import { show } from '../text.ts'
 import { dateOf } from './fields.ts'
+import type { Answer, Target } from './request.ts'
 
 /**
  * A record in TypeScript: its fields, a `Date` for each of its times, and any other fields that the
@@ -41,13 +42,12 @@ export function orAsSent(field: z.ZodType): z.ZodType {
  * Decodes a body. Throws `CodecError` with the path of what cannot be decoded, such as
  * `result[3].balance`. The value is scrubbed, since a server may put the key there.
  */
-export function decode<T>(schema: z.ZodType<T>, body: unknown, operation: string, scrub: Scrub): T {
+export function decode<T>(schema: z.ZodType<T>, { body, attempts }: Answer, { operation, base, scrub }: Target): T {
   const read = schema.safeParse(body, { reportInput: true })
   if (read.success) return read.data
   const { path, message, input } = read.error.issues[0] as z.core.$ZodIssue
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-  throw new CodecError(place.replace(/^\./, '') || 'body', message, typeof input === 'string' ? show(scrubStart(input, 200, scrub)) : scrub(show(input)), {
-    method: operation,
-    kind: 'malformed',
-  })
+  const received = typeof input === 'string' ? show(scrubStart(input, 200, scrub)) : scrub(show(input))
+  const error = new CodecError(place.replace(/^\./, '') || 'body', message, received, { method: operation, endpoint: base.host, kind: 'malformed' })
+  throw Object.assign(error, { attempts })
 }

@@ -24,6 +24,13 @@ export interface Target {
   readonly scrub: Scrub
 }
 
+/** The JSON of a reply. */
+export interface Answer {
+  readonly body: unknown
+  /** GETs that it took. */
+  readonly attempts: number
+}
+
 export function targetOf(base: URL, apiKey: string, operation: string, settings: Settings): Target {
   const headers = { accept: 'application/json', 'user-agent': 'hexline', 'x-api-key': apiKey, ...settings.headers }
   return { base, apiKey, headers, operation, scrub: scrubber(base, headers, [apiKey]) }
@@ -36,7 +43,7 @@ export function targetOf(base: URL, apiKey: string, operation: string, settings:
  * Rejects with `ServiceError` for an error of the service, with other subclasses of `HexlineError`
  * if there is no usable reply, or with the reason of the caller's signal.
  */
-export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<unknown> {
+export async function getJson({ base, apiKey, headers, operation, scrub }: Target, path: string, settings: Settings): Promise<Answer> {
   const endpoint = endpointAt(base.host, apiKey)
   const { waiting } = endpoint
   const exchange = createExchange({
@@ -80,7 +87,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
   const first = get(settings.attempts > 1 ? 0 : Number.POSITIVE_INFINITY)
   const answer = await first.catch((reason) => repeat(reason, attempts, jittered(settings.backoff), waiting))
   if (answer instanceof ServiceError) throw errorFor(answer, gets)
-  return answer
+  return { body: answer, attempts: gets }
 }
 
 /** Takes a body with a byte order mark, too, as for JSON-RPC: `TextDecoder` leaves it out. */

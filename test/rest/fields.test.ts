@@ -53,6 +53,7 @@ describe('a field', () => {
     ['json', '[1]', object],
     ['json', '{', object],
     ['texts', ['a', 'b'], { read: ['a', 'b'] }],
+    ['texts', ['a', 1], { expected: 'a string' }],
     ['texts', 'a', { expected: 'an array of strings' }],
     ['list', [1, 'a'], { read: [1, 'a'] }],
     ['list', {}, { expected: 'an array' }],

@@ -247,8 +247,10 @@ describe('the end', () => {
   })
 
   it('a page without a result is refused, such as an error with status 200', async () => {
-    const error = await errorOf(Promise.resolve(streamsOf(await serveRest(always({ message: 'slow down' })))))
+    const server = await serveRest(always({ message: 'slow down' }))
+    const error = await errorOf(Promise.resolve(streamsOf(server)))
     expect(error).toMatchObject({ name: 'CodecError', kind: 'malformed', message: 'result: expected an array, received undefined' })
+    expect(error).toMatchObject({ endpoint: new URL(server.url).host, attempts: 1 })
   })
 })
 
