@@ -165,6 +165,7 @@ class Keeper {
     return new Promise((resolve, reject) => {
       let isGivenUp = false
       const listener = {
+        request: JSON.stringify(this.#options.params),
         started: () => {
           if (isGivenUp) return
           const isFirst = this.#startedAt === undefined
@@ -181,6 +182,9 @@ class Keeper {
           this.#hasBrought = true
           source.heardAt = this.#now()
           if (!this.#isStopped) this.#subscriber.notified(result, bytes)
+        },
+        missed: () => {
+          if (!isGivenUp && !this.#isStopped) this.#subscriber.gap()
         },
         skim: (message: string) => {
           if (isGivenUp) return true
@@ -306,10 +310,9 @@ class Keeper {
 
 function unsubscribe(subscription: LiveSubscription, { post }: SubscriptionSource): void {
   const { id } = subscription
-  if (id === undefined) return
   const method = 'eth_unsubscribe'
   // Sent first: the socket is not to be closed as unused before.
-  void post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
+  if (id !== undefined) void post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
   subscription.stop()
 }
 

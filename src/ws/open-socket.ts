@@ -43,6 +43,11 @@ export interface OpenSocketOptions {
  * proxies forget a connection, and two of them below the default timeout of a call.
  */
 export const SILENT_MS = 12_500
+/**
+ * Bytes of messages that wait for their decompression, above which nothing more is read: a server
+ * can send them faster than they are undone.
+ */
+const MOST_WAITING = 8 * 1024 * 1024
 /** Time for the peer to answer a close frame, in ms. */
 const CLOSE_MS = 1_000
 
@@ -80,6 +85,9 @@ export class OpenSocket implements FrameHandler, Alarm {
   #closedBy: HexlineError | undefined
   /** Resolves when the messages so far have been decompressed; undefined when there are none. */
   #inflating: Promise<void> | undefined
+  /** Bytes of the messages that wait for it. */
+  #waitingBytes = 0
+  #isPaused = false
   at = 0
   place = -1
 
@@ -142,7 +150,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   ring(): void {
     if (this.#users === 0 || !this.isOpen) return
     const now = this.#options.alarms.clock.now()
-    const dueAt = (this.#pingedAt ?? this.#heardAt) + SILENT_MS
+    const dueAt = this.#isPaused ? now + SILENT_MS : (this.#pingedAt ?? this.#heardAt) + SILENT_MS
     if (now < dueAt) this.#lookAt(dueAt)
     else if (this.#pingedAt === undefined) {
       this.#ping(now)
@@ -160,9 +168,9 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   message(payload: Buffer, isCompressed: boolean): void {
     this.#begun = undefined
-    if (isCompressed) this.#inOrder(() => this.#inflate(payload))
+    if (isCompressed) this.#inOrder(() => this.#inflate(payload), payload.length)
     else if (this.#inflating === undefined) this.#handler.message(payload)
-    else this.#inOrder(() => this.#handler.message(payload))
+    else this.#inOrder(() => this.#handler.message(payload), payload.length)
   }
 
   tooLarge(head: Buffer, size: number): void {
@@ -209,7 +217,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   #checkStall(): void {
-    if (this.#begun === undefined || this.#users === 0 || !this.isOpen) return
+    if (this.#begun === undefined || this.#users === 0 || !this.isOpen || this.#isPaused) return
     const { endpoint, alarms, progress, timeoutMs } = this.#options
     const now = alarms.clock.now()
     const limitMs = progress.limitMs * this.#handler.patience()
@@ -237,11 +245,29 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.close(this.#network(`the server closed the WebSocket${said}`), code === NO_CODE ? NORMAL : code)
   }
 
-  #inOrder(next: () => unknown): void {
+  /** Calls `next` after what came before. It has these bytes of a message until then. */
+  #inOrder(next: () => unknown, bytes = 0): void {
+    this.#waitingBytes += bytes
     const done = (this.#inflating ?? Promise.resolve()).then(next).then(() => {
       if (this.#inflating === done) this.#inflating = undefined
+      this.#waitingBytes -= bytes
+      if (this.#isPaused && this.#waitingBytes <= MOST_WAITING) this.#pause(false)
     })
     this.#inflating = done
+    if (this.#waitingBytes > MOST_WAITING && !this.#isPaused) this.#pause(true)
+  }
+
+  /** A server has nothing to do with what is not read: it is neither silent, nor does it stall. */
+  #pause(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    if (isPaused) this.#socket.pause()
+    else this.#socket.resume()
+    const now = this.#options.alarms.clock.now()
+    this.#heardAt = now
+    if (isPaused || this.#begun === undefined) return
+    this.#begun = now
+    this.#progressAt = now
+    if (this.#users > 0) this.#checkStallIn(BodyProgress.leastMs)
   }
 
   async #inflate(payload: Buffer): Promise<void> {

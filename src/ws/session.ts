@@ -1,12 +1,14 @@
-import { type HexlineError, LimitError, NetworkError } from '../errors.ts'
+import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
+import { show } from '../text.ts'
 import { append, remove } from '../wait/listeners.ts'
 import type { Opened } from './handshake.ts'
 import { OpenSocket, type SocketHandler } from './open-socket.ts'
 import type { Pending, PendingOptions, Sender } from './pending.ts'
 import { recipientByStart, recipientOf } from './recipient.ts'
+import { Unclaimed } from './unclaimed.ts'
 
 /** What a session knows about its endpoint. */
 export interface SessionOptions extends PendingOptions {
@@ -16,10 +18,14 @@ export interface SessionOptions extends PendingOptions {
 
 /** Gets the notifications of one subscription. */
 export interface SubscriptionListener {
+  /** What the node was asked for: params of `eth_subscribe`, as JSON. */
+  readonly request: string
   /** The node has the subscription: notifications follow. */
   started(): void
   /** A notification's `result`, and the size of its message in bytes. */
   notified(result: unknown, bytes: number): void
+  /** Notifications may have been dropped. */
+  missed(): void
   /**
    * A notification before it is parsed, in the form in which most nodes write it. True where that
    * is enough: `notified` is not called then.
@@ -31,7 +37,10 @@ export interface SubscriptionListener {
 
 /** A subscription that a node has. */
 export interface LiveSubscription {
-  /** Its id, as long as its socket is open; undefined after that. */
+  /**
+   * Its id, as long as its socket is open, and no other subscription has the same; undefined
+   * otherwise.
+   */
   readonly id: string | undefined
   /** Notifications that come from now on are dropped. */
   stop(): void
@@ -41,8 +50,6 @@ export interface LiveSubscription {
 const MOST_UNANSWERED = 1000
 /** The start of a notification as most nodes write it, with the id of its subscription. */
 const USUAL_NOTIFICATION = /^\{"jsonrpc":"2\.0","method":"eth_subscription","params":\{"subscription":"([^"\\]+)","result":/
-/** Notifications that wait for the reply to `eth_subscribe`; more are dropped. */
-const MOST_UNCLAIMED = 1000
 
 /** What a session reports to its exchange. */
 export interface SessionOwner {
@@ -60,8 +67,9 @@ export class Session implements SocketHandler, Sender {
   readonly #socket: OpenSocket
   /** Requests whose replies have not come, including those that were given up. */
   readonly #unanswered: Pending[] = []
-  readonly #listeners = new Map<string, SubscriptionListener>()
-  #unclaimed: { readonly id: string; readonly result: unknown; readonly bytes: number }[] = []
+  /** By the ids of their subscriptions. A node may give equal ones the same. */
+  readonly #listeners = new Map<string, SubscriptionListener[]>()
+  readonly #unclaimed = new Unclaimed()
   /** Replies so far. */
   #answers = 0
   #firstId = Number.NaN
@@ -96,25 +104,26 @@ export class Session implements SocketHandler, Sender {
 
   /**
    * Passes on what came for this subscription, and what comes. It may have ended with the socket,
-   * in the same moment in which it began.
+   * in the same moment in which it began. Throws `MalformedReplyError` if another one has the id.
    */
   subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
-    const listeners = this.#listeners
-    listeners.set(id, listener)
+    const sharing = this.#listeners.get(id) ?? []
+    if (sharing.some(({ request }) => request !== listener.request)) throw this.#sameId(id)
+    sharing.push(listener)
+    this.#listeners.set(id, sharing)
     this.#socket.use()
     listener.started()
-    const missed = this.#unclaimed
-    this.#unclaimed = missed.filter((each) => each.id !== id)
-    for (const each of missed) if (each.id === id) listener.notified(each.result, each.bytes)
+    this.#unclaimed.claim(id, listener)
     if (this.#endedBy !== undefined) this.#loseAll(this.#endedBy)
-    const isOpen = () => this.isOpen
+    const isLive = () => this.isOpen && sharing.includes(listener)
     return {
       get id() {
-        return isOpen() && listeners.get(id) === listener ? id : undefined
+        return isLive() && sharing.length === 1 ? id : undefined
       },
       stop: () => {
-        if (listeners.get(id) !== listener) return
-        listeners.delete(id)
+        if (!isLive()) return
+        sharing.splice(sharing.indexOf(listener), 1)
+        if (sharing.length === 0) this.#listeners.delete(id)
         this.#socket.leave()
         this.#endIfUnused()
       },
@@ -122,7 +131,7 @@ export class Session implements SocketHandler, Sender {
   }
 
   forgetUnclaimed(): void {
-    this.#unclaimed = []
+    this.#unclaimed.clear()
   }
 
   /**
@@ -186,8 +195,9 @@ export class Session implements SocketHandler, Sender {
   }
 
   #loseAll(error: HexlineError): void {
-    for (const listener of this.#listeners.values()) listener.lost(error)
+    const all = [...this.#listeners.values()].flat()
     this.#listeners.clear()
+    for (const listener of all) listener.lost(error)
   }
 
   /** The id is one of a request that was sent here. */
@@ -221,12 +231,15 @@ export class Session implements SocketHandler, Sender {
   #notify(body: Buffer): void {
     const text = body.toString()
     const usual = USUAL_NOTIFICATION.exec(text)
-    if (usual !== null && this.#listeners.get(usual[1] as string)?.skim?.(text)) return
+    const skimming = usual === null ? undefined : this.#listeners.get(usual[1] as string)
+    if (skimming?.length === 1 && skimming[0]?.skim?.(text)) return
     const { id, result } = notificationOf(text)
     if (id === undefined) return
-    const listener = this.#listeners.get(id)
-    if (listener !== undefined) listener.notified(result, body.length)
-    else if (this.#owner.isSubscribing() && this.#unclaimed.length < MOST_UNCLAIMED) this.#unclaimed.push({ id, result, bytes: body.length })
+    const listeners = this.#listeners.get(id)
+    // Each decodes its result in place.
+    if (listeners !== undefined)
+      for (const [i, listener] of [...listeners].entries()) listener.notified(i === 0 ? result : notificationOf(text).result, body.length)
+    else if (this.#owner.isSubscribing()) this.#unclaimed.add(id, result, body.length)
   }
 
   #keepStray(reply: HttpReply): void {
@@ -242,6 +255,11 @@ export class Session implements SocketHandler, Sender {
     if (from.size > 1) return
     this.#stray = undefined
     for (const pending of from) this.#answer(pending, reply)
+  }
+
+  #sameId(id: string): MalformedReplyError {
+    const { host } = this.#options.url
+    return new MalformedReplyError(`${host}: eth_subscribe: the id ${show(id)} is that of another subscription`, { method: 'eth_subscribe', endpoint: host })
   }
 
   #replace(): void {

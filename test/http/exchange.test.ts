@@ -1,17 +1,13 @@
-import { execFileSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { closeSync, openSync } from 'node:fs'
-import { mkdtemp, open, rm } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createClient, LimitError } from '../../src/index.ts'
 import { agentForAnyHost } from '../support/agent.ts'
+import { holdThreads } from '../support/held-threads.ts'
 import { holdTime } from '../support/held-time.ts'
 import { type Answer, always, answerTo, clientOf, each, errorOf, honest, type Received, read, refuse, right, send, serve } from '../support/server.ts'
 
@@ -71,28 +67,6 @@ describe('compression', () => {
       }
     }
   })
-
-  /**
-   * Lets every thread that could decompress wait for a writer of a pipe, until the test ends or
-   * calls the function that it gets.
-   */
-  async function holdThreads(): Promise<() => Promise<void>> {
-    const folder = await mkdtemp(join(tmpdir(), 'hexline-'))
-    const pipe = join(folder, 'pipe')
-    execFileSync('mkfifo', [pipe])
-    const held = Array.from({ length: Number(process.env.UV_THREADPOOL_SIZE ?? 4) }, () => open(pipe, 'r'))
-    let isHeld = true
-    const release = async () => {
-      if (!isHeld) return
-      isHeld = false
-      const writer = openSync(pipe, 'r+')
-      for (const file of await Promise.all(held)) await file.close()
-      closeSync(writer)
-      await rm(folder, { recursive: true })
-    }
-    onTestFinished(release)
-    return release
-  }
 
   /** Resolves when a client of this process has received a whole reply. */
   function replyEnd(): Promise<void> {

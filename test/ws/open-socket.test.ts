@@ -1,9 +1,18 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { SILENT_MS } from '../../src/ws/open-socket.ts'
+import { constants, deflateRawSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { ClosedError, type HexlineError } from '../../src/errors.ts'
+import { BodyProgress } from '../../src/http/progress.ts'
+import { Alarms } from '../../src/wait/alarms.ts'
+import { systemClock } from '../../src/wait/clock.ts'
+import { OpenSocket, SILENT_MS, type SocketHandler } from '../../src/ws/open-socket.ts'
+import { holdThreads } from '../support/held-threads.ts'
 import { holdTime } from '../support/held-time.ts'
 import { nightly } from '../support/runs.ts'
 import { answerTo, clientOf, errorOf, read } from '../support/server.ts'
@@ -183,3 +192,57 @@ describe('a process with nothing left to do exits on its own, over a socket that
     expect([output, code]).toEqual(['done\n', 0])
   })
 })
+
+/** More bytes than may wait for their decompression, in messages that each have 1 MB. */
+function compressed(messages: number): Buffer {
+  const frames = Array.from({ length: messages }, () => {
+    const payload = deflateRawSync(randomBytes(1_000_000), { level: 0, finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+    const head = Buffer.alloc(10)
+    // A whole message of text, compressed, with an 8-byte length.
+    head.writeUInt16BE(0xc17f)
+    head.writeBigUInt64BE(BigInt(payload.length), 2)
+    return [head, payload]
+  })
+  return Buffer.concat(frames.flat())
+}
+
+test.skipIf(process.platform === 'win32')(
+  'nothing more is read while too much waits for its decompression, and the server counts neither as silent nor as stalled',
+  async () => {
+    holdTime()
+    const release = await holdThreads()
+    const stream = new PassThrough()
+    const alarms = new Alarms(systemClock)
+    const messages: number[] = []
+    let closedBy: HexlineError | undefined
+    const handler: SocketHandler = {
+      limitOf: () => 2_000_000,
+      memoryFor: () => undefined,
+      message: ({ length }) => void messages.push(length),
+      tooLarge: () => expect.unreachable(),
+      patience: () => 1,
+      closed: (error) => {
+        closedBy = error
+      },
+    }
+    const options = { endpoint: 'node.example', scrub: (text: string) => text, alarms, progress: new BodyProgress(), timeoutMs: 1000 }
+    const socket = new OpenSocket({ socket: stream as unknown as Socket, mayCompress: true }, handler, options)
+    socket.use()
+    const all = compressed(20)
+    // The last message that is read has begun, and stops in its middle.
+    for (let at = 0; at < all.length; at += 65_536) stream.push(all.subarray(at, at + 65_536))
+    while (!stream.isPaused()) await turn()
+    for (let times = 0; times < 4; times++) {
+      vi.advanceTimersByTime(SILENT_MS)
+      await turn()
+    }
+    expect([closedBy, stream.isPaused(), messages]).toEqual([undefined, true, []])
+    expect(stream.readableLength).toBeGreaterThan(10_000_000)
+    await release()
+    while (messages.length < 20) await turn()
+    expect(new Set(messages)).toEqual(new Set([1_000_000]))
+    expect([closedBy, stream.isPaused()]).toEqual([undefined, false])
+    socket.close(new ClosedError())
+    stream.destroy()
+  },
+)

@@ -46,8 +46,10 @@ async function setUp(reaction: Reaction = never) {
   const peer = await server.opened(1)
   const heard: unknown[] = []
   const listener = {
+    request: '["newHeads"]',
     started: () => void heard.push('started'),
     notified: (result: unknown) => void heard.push(result),
+    missed: () => void heard.push('missed'),
     lost: (error: HexlineError) => void heard.push(error.kind),
   }
   /** Until what the server has sent is read. */
@@ -177,6 +179,47 @@ describe('subscriptions', () => {
     // Its reply came with the end of the socket.
     session.subscribe('0xc', listener)
     expect(heard.slice(2)).toEqual(['started', 'network'])
+  })
+
+  test('with one id share its notifications where they were asked for alike, and unsubscribe with the last one', async () => {
+    const { peer, session, listener, heard, settled } = await setUp()
+    const others: unknown[] = []
+    const first = session.subscribe('0xa', listener)
+    const second = session.subscribe('0xa', { ...listener, notified: (result) => void others.push(result) })
+    expect([first.id, second.id]).toEqual([undefined, undefined])
+    peer.notify('0xa', { number: '0x1' })
+    await settled()
+    expect([heard.slice(2), others]).toEqual([[{ number: '0x1' }], [{ number: '0x1' }]])
+    // Each may decode its own in place.
+    expect(heard[2]).not.toBe(others[0])
+    first.stop()
+    expect([first.id, second.id]).toEqual([undefined, '0xa'])
+    peer.notify('0xa', 2)
+    await settled()
+    expect([heard.slice(3), others[1]]).toEqual([[], 2])
+    expect(() => session.subscribe('0xa', { ...listener, request: '["logs"]' })).toThrow(/: eth_subscribe: the id "0xa" is that of another subscription$/)
+    second.stop()
+    session.subscribe('0xa', { ...listener, request: '["logs"]' })
+  })
+
+  test.each<[string, unknown, number]>([
+    ['more than 1,000', 1, 1001],
+    ['more than 16 MiB', 'x'.repeat(99_000), 180],
+  ])('are told that something is missing where %s notifications came before the reply', async (_, result, count) => {
+    const { peer, session, state, listener, heard, settled } = await setUp()
+    state.isSubscribing = true
+    for (let i = 0; i < count; i++) peer.notify('0xa', result)
+    await settled()
+    session.subscribe('0xa', listener)
+    expect(heard.length).toBeLessThan(count + 2)
+    expect([heard[0], heard.at(-1)]).toEqual(['started', 'missed'])
+    expect(heard.slice(1, -1).every((each) => each === result)).toBe(true)
+    peer.notify('0xa', 'later')
+    await settled()
+    expect(heard.at(-1)).toBe('later')
+    session.forgetUnclaimed()
+    session.subscribe('0xb', listener)
+    expect(heard.slice(-2)).toEqual(['later', 'started'])
   })
 
   test.each(['not JSON', '{"method":"eth_subscription"}', '{"method":"eth_subscription","params":{"subscription":5,"result":1}}'])(
