@@ -56,8 +56,12 @@ const GAP = 100
 const LONGEST_GAP = 1500
 /** Most time spent waiting for throttling to end, in ms. */
 const PATIENCE = 20_000
-/** After this many single calls in a row without a reply, no more are made. */
+/**
+ * After this many single calls of a method in a row without a reply, it is not called again; after
+ * as many of any methods, the endpoint is asked whether it is still there.
+ */
 const LOST = 3
+const ARE_YOU_THERE: Ask = { method: 'eth_chainId' }
 
 /**
  * Makes POSTs of exactly the calls that it is given, one after the other, and never more calls than
@@ -72,7 +76,10 @@ export class Asker {
   #patience = PATIENCE
   #gap = 0
   #notBefore = 0
-  #lost: Refusal[] = []
+  /** Single calls in a row without a reply: of each method, and of all of them. */
+  readonly #lostOf = new Map<string, number>()
+  #lost = 0
+  #isGone = false
 
   constructor(options: AskerOptions) {
     this.#options = options
@@ -114,15 +121,25 @@ export class Asker {
 
   /** The same, once. Notes what it means for the calls after it. */
   async #attempt(asks: readonly Ask[]): Promise<readonly Heard[]> {
-    const lost = this.#lost[LOST - 1]
-    if (lost !== undefined) return asks.map(() => lost)
-    if (this.calls + this.#reserved + asks.length > this.#options.maxCalls) return asks.map(() => this.#spent())
+    const isAsking = this.#lost >= LOST
+    if (this.calls + this.#reserved + asks.length + (isAsking ? 1 : 0) > this.#options.maxCalls) return asks.map(() => this.#spent())
+    if (isAsking) {
+      this.#isGone = areLost(await this.#post([ARE_YOU_THERE]))
+      this.#lost = 0
+    }
+    const [{ method }] = asks as [Ask]
+    const lostOf = this.#lostOf.get(method) ?? 0
+    if (this.#isGone || lostOf >= LOST) return asks.map(() => unasked(this.#isGone ? 'the endpoint' : `\`${method}\``))
     await this.#sleep(this.#notBefore - systemClock.now())
     const heard = await this.#post(asks)
     // A batch may be cut for its length; only a single call shows that nothing is there.
-    const isLost = heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
-    if (!isLost) this.#lost = []
-    else if (asks.length === 1) this.#lost.push(heard[0] as Refusal)
+    if (!areLost(heard)) {
+      this.#lost = 0
+      this.#lostOf.delete(method)
+    } else if (asks.length === 1) {
+      this.#lost++
+      this.#lostOf.set(method, lostOf + 1)
+    }
     if (throttlingIn(heard) !== undefined) this.#gap = Math.min(LONGEST_GAP, Math.max(GAP, 2 * this.#gap))
     this.#notBefore = systemClock.now() + Math.min(LONGEST_GAP, this.#gap * asks.length)
     return heard
@@ -181,6 +198,14 @@ export class Asker {
     if (ms > 0) await sleep(ms, undefined, { ...(signal && { signal }) }).catch(() => {})
     signal?.throwIfAborted()
   }
+}
+
+function areLost(heard: readonly Heard[]): boolean {
+  return heard.every((each) => isRefusal(each) && (each.kind === 'network' || each.kind === 'timeout'))
+}
+
+function unasked(what: string): Refusal {
+  return { kind: 'timeout', why: `not asked: ${what} did not answer ${LOST} calls in a row` }
 }
 
 function throttlingIn(heard: readonly Heard[]): HexlineError | undefined {

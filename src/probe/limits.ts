@@ -74,7 +74,8 @@ export async function logRangeLimit(asker: Asker, head: number, most: number): P
       })
     },
   })
-  return figure.value === whole && figure.refused === null ? atLeast(whole, 'the whole chain passed') : figure
+  if (figure.value !== whole || figure.refused !== null) return figure
+  return atLeast(whole, to === head ? 'the whole chain passed' : `the whole chain passed; its newest ${head - to} blocks were not tried`)
 }
 
 /** Blocks below the head whose state the endpoint has. */

@@ -62,16 +62,19 @@ const params: Readonly<Record<ServiceMethodName, (facts: Facts) => readonly unkn
   eth_sendRawTransaction: () => [NO_TRANSACTION],
 }
 
+/** Methods whose result is null for what the node does not have. */
+const MAY_BE_NULL = /^eth_get(?:Block|TransactionBy|TransactionReceipt|Uncle)/
+
 /** Calls each of the 28 methods once. */
 export async function methodsOf(asker: Asker, facts: Facts): Promise<Record<ServiceMethodName, Support>> {
   const found: Partial<Record<ServiceMethodName, Support>> = {}
-  for (const method of METHODS) found[method] = methodSupport(await asker.one(method, params[method](facts)))
+  for (const method of METHODS) found[method] = methodSupport(method, await asker.one(method, params[method](facts)))
   return found as Record<ServiceMethodName, Support>
 }
 
 /** An error about the call itself proves that the method exists, just as a result does. */
-function methodSupport(heard: Heard): Support {
-  if (!isRefusal(heard)) return { supported: true, how: '' }
+function methodSupport(method: string, heard: Heard): Support {
+  if (!isRefusal(heard)) return heard.value === null && !MAY_BE_NULL.test(method) ? { supported: null, how: 'it answers null' } : { supported: true, how: '' }
   const { kind, why, error } = heard
   if (kind === 'unsupported') return { supported: false, how: why }
   const isAnswer = error instanceof RpcError && ['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large'].includes(kind)

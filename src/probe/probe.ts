@@ -149,7 +149,9 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
   const needsHead = latency.head.value === null ? unknown(`the number of the latest block: ${latency.head.how}`) : undefined
   const depth = needsHead ?? (await learn('archive depth', () => archiveDepth(asker, head), nothing))
   const logRange = needsHead ?? (await learn('log range', () => logRangeLimit(asker, head, settings.maxLogRange), nothing))
-  const batchCalls = await learn('batch limit', () => batchLimit(asker, settings.maxBatch), nothing)
+  // Batches of the call whose latency was measured.
+  const isAnswered = latency.latencyMs.calls > 0
+  const batchCalls = isAnswered ? await learn('batch limit', () => batchLimit(asker, settings.maxBatch), nothing) : (needsHead ?? nothing)
   const replyBytes = needsHead ?? (await learn('reply limit', () => responseLimit(asker, head, batchCalls, settings.maxReplyBytes), nothing))
   const known = { head, chainId: numberOf(first, scrub).value, archiveDepth: depth, methods }
   const history = needsHead === undefined ? await learn('history', () => historyOf(asker, known), noHistory(nothing)) : noHistory(needsHead)

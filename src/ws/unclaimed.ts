@@ -9,7 +9,7 @@ interface Claimant {
   missed(): void
 }
 
-/** Notifications of subscriptions that are not known yet: they came before the reply with the id. */
+/** Notifications of subscriptions that are not known yet: their ids are still to come. */
 export class Unclaimed {
   #items: { readonly id: string; readonly result: unknown; readonly bytes: number }[] = []
   #bytes = 0

@@ -61,17 +61,34 @@ describe('a batch', () => {
 
 describe('an endpoint that gives no reply', () => {
   const lost = () => new NetworkError('no connection')
-  it('gets no more calls after three single calls in a row', async () => {
+  it('is asked once whether it is there after three single calls in a row, and gets no more calls', async () => {
     const { asker, posts } = start(lost)
-    for (let i = 0; i < 5; i++) expect(await asker.one('a')).toMatchObject({ kind: 'network', why: 'no connection' })
-    expect(posts).toHaveLength(3)
+    for (const method of ['a', 'b', 'c']) expect(await asker.one(method)).toMatchObject({ kind: 'network', why: 'no connection' })
+    for (let i = 0; i < 3; i++) expect(await asker.one('d')).toEqual({ kind: 'timeout', why: 'not asked: the endpoint did not answer 3 calls in a row' })
+    expect(posts).toEqual([['a'], ['b'], ['c'], ['eth_chainId']])
+  })
+
+  it('to one method gets no more of its calls, but others', async () => {
+    const { asker, posts } = start((method) => (method === 'a' ? lost() : answered()))
+    for (let i = 0; i < 3; i++) await asker.one('a')
+    for (let i = 0; i < 2; i++) expect(await asker.one('a')).toEqual({ kind: 'timeout', why: 'not asked: `a` did not answer 3 calls in a row' })
+    expect(await asker.one('b')).toMatchObject({ value: '0x1' })
+    expect(posts).toEqual([['a'], ['a'], ['a'], ['eth_chainId'], ['b']])
   })
 
   it('gets more calls if only batches get none, or a reply came in between', async () => {
-    const { asker, posts } = start((method) => (method === 'a' ? lost() : answered()))
+    let calls = 0
+    const { asker, posts } = start((method) => (method === 'a' || calls++ % 3 < 2 ? lost() : answered()))
     for (let i = 0; i < 5; i++) await asker.batch([{ method: 'a' }, { method: 'a' }])
-    for (let i = 0; i < 3; i++) for (const method of ['a', 'a', 'b']) await asker.one(method)
+    for (let i = 0; i < 9; i++) await asker.one('b')
     expect(posts).toHaveLength(14)
+  })
+
+  it('is not asked beyond the allowed calls', async () => {
+    const { asker, posts } = start(lost, { maxCalls: 4 })
+    for (const method of ['a', 'b', 'c']) await asker.one(method)
+    expect(await asker.one('d')).toMatchObject({ kind: 'spent' })
+    expect(posts).toHaveLength(3)
   })
 })
 

@@ -59,7 +59,13 @@ describe('the log range limit', () => {
   it.each<[string, number, number, Partial<Figure>]>([
     ['is found', 2000, 10_000, { known: 'exactly', value: 2000, refused: 2001, how: 'a range of 2001 blocks was refused: no' }],
     ['may be one block', 1, 10_000, { known: 'exactly', value: 1, refused: 2 }],
-    ['may be the whole chain, without the newest blocks', 1e9, 98, { known: 'at least', value: 96, how: 'the whole chain passed' }],
+    ['may be that of one block, which is the whole chain', 1e9, 0, { known: 'at least', value: 1, how: 'the whole chain passed' }],
+    [
+      'may be the whole chain, without the newest blocks',
+      1e9,
+      98,
+      { known: 'at least', value: 96, how: 'the whole chain passed; its newest 3 blocks were not tried' },
+    ],
     ['may be more than was tried', 1e9, 1e6, { known: 'at least', value: 100_000 }],
   ])('%s', async (_, most, head, expected) => {
     expect(await logRangeLimit(ranges(most), head, 100_000)).toMatchObject(expected)

@@ -23,7 +23,8 @@ const refusal = (kind: 'unsupported' | 'invalid' | 'execution' | 'server' | 'aut
 
 describe('a method', () => {
   it.each<[string, Outcome, object]>([
-    ['that returns a result is supported', replyOf(null), { supported: true, how: '' }],
+    ['that returns a result is supported', replyOf('0x1'), { supported: true, how: '' }],
+    ['whose null is none is unknown', replyOf(null), { supported: null, how: 'it answers null' }],
     ['that refuses its parameters is supported', refusal('invalid'), { supported: true, how: 'invalid' }],
     ['that reverts is supported', refusal('execution'), { supported: true, how: 'execution' }],
     ['that the node lacks is not', refusal('unsupported'), { supported: false, how: 'unsupported' }],
