@@ -24,7 +24,6 @@ const refusal = (kind: 'unsupported' | 'invalid' | 'execution' | 'server' | 'aut
 describe('a method', () => {
   it.each<[string, Outcome, object]>([
     ['that returns a result is supported', replyOf('0x1'), { supported: true, how: '' }],
-    ['whose null is none is unknown', replyOf(null), { supported: null, how: 'it answers null' }],
     ['that refuses its parameters is supported', refusal('invalid'), { supported: true, how: 'invalid' }],
     ['that reverts is supported', refusal('execution'), { supported: true, how: 'execution' }],
     ['that the node lacks is not', refusal('unsupported'), { supported: false, how: 'unsupported' }],
@@ -37,6 +36,12 @@ describe('a method', () => {
   ])('%s', async (_, outcome, support) => {
     const { asker } = start(() => outcome)
     expect((await methodsOf(asker, facts)).eth_call).toEqual(support)
+  })
+
+  it('that answers null is unknown, unless null is what it says of something that is not there', async () => {
+    const found = await methodsOf(start(() => replyOf(null)).asker, facts)
+    expect([found.eth_call, found.eth_getTransactionCount]).toEqual(Array(2).fill({ supported: null, how: 'it answers null' }))
+    expect([found.eth_getBlockByHash, found.eth_getTransactionReceipt, found.eth_getUncleCountByBlockHash]).toEqual(Array(3).fill({ supported: true, how: '' }))
   })
 
   it('is called once, with valid parameters, and none that changes anything', async () => {
