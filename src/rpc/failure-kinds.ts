@@ -79,6 +79,18 @@ export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
   return meanings[error.kind].endpoint ?? 'alive'
 }
 
+/** Marks a node's error that no row of the table knows. Copies of the error keep it. */
+const UNKNOWN = Symbol('unknown words')
+
+/** Its kind is a guess: neither the code nor the words of the node are known. */
+export function guessed<E extends HexlineError>(error: E): E {
+  return Object.defineProperty(error, UNKNOWN, { value: true })
+}
+
+export function isGuessed(error: HexlineError): boolean {
+  return UNKNOWN in error
+}
+
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError || error instanceof HttpError) && error.unsent) return false

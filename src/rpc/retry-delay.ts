@@ -20,9 +20,9 @@ export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: numbe
 
 /**
  * When to try again after `error`, on the clock. `failures` counts the failed attempts, this one
- * included.
+ * included. `lastSince`: when the first of them failed, where the next attempt is the last one.
  */
-export type RetryAt = (error: HexlineError, failures: number, now: number) => number
+export type RetryAt = (error: HexlineError, failures: number, now: number, lastSince?: number) => number
 
 /**
  * Calls that fail within this time, in ms, draw one chance: full jitter spreads clients, not the
@@ -33,13 +33,26 @@ const TOGETHER_MS = 5
 /**
  * After what the endpoint asked for (`retryAfterMs`), and not before a wait with full jitter is
  * over. Calls that fail together come back together, and so travel in one POST again.
+ *
+ * The last of three or more attempts comes when the waits would be over without jitter: a call must
+ * not fail for an outage that it would survive with other luck. The waits before have spread the
+ * clients by then.
  */
 export function jittered(backoff: Backoff): RetryAt {
   const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
-  return ({ retryAfterMs = 0 }, failures, now) => {
+  return ({ retryAfterMs = 0 }, failures, now, lastSince) => {
     if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
-    return Math.max(now + retryAfterMs, moment.at + fullJitter(backoff, failures, () => moment.chance))
+    const spread = moment.at + fullJitter(backoff, failures, () => moment.chance)
+    const whole = lastSince === undefined || failures === 1 ? 0 : lastSince + allWaits(backoff, failures)
+    return Math.max(now + retryAfterMs, spread, whole)
   }
+}
+
+/** The sum of the waits after this many failures, without jitter, in ms. */
+function allWaits(backoff: Backoff, failures: number): number {
+  let sum = 0
+  for (let i = 1; i <= failures; i++) sum += fullJitter(backoff, i, () => 1)
+  return sum
 }
 
 /** Longest text that is read as a time, in characters. An HTTP date has 29. */

@@ -22,7 +22,8 @@ export interface RetryOptions extends Backoff {
  * - Attempts: `call.attempts`. A client's default is 4, from viem's `retryCount` of 3.
  * - Waits: full jitter below `baseDelayMs` (default 150, viem's `retryDelay`), doubled for each
  *   failure up to `maxDelayMs` (default 10,000, reached with the eighth failure), and never less
- *   than the node's own `Retry-After`.
+ *   than the node's own `Retry-After`. The last attempt waits until they would be over without
+ *   jitter, as viem's are.
  *
  * No other layer repeats a call that may have run, so attempts do not multiply. Above it, bulk asks
  * again, for reads alone, where it knows more than one call does: that others are answered in the
@@ -47,6 +48,7 @@ const PATIENT_EVERY = 4
  */
 export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
   let before: CallFailure | undefined
+  let firstAt: number | undefined
   for (let posts = 0, failed = 0, stalls = 0; ; ) {
     const failure = failureFrom(reason, task.signal)
     if (failure === undefined) throw reason
@@ -55,7 +57,11 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     const counts = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
     if (counts) failed++
     const now = waiting.clock.now()
-    const until = Math.max(now, retryAt(error, counts ? failed : 1, now))
+    const isLast = failed === task.attempts - 1
+    if (counts) firstAt ??= now
+    const at = (lastSince?: number) => Math.max(now, retryAt(error, counts ? failed : 1, now, lastSince))
+    const whole = at(isLast ? firstAt : undefined)
+    const until = whole < task.deadline ? whole : at()
     if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
       // That the deadline passed in the middle of an attempt says less than why the one before
       // failed.
@@ -68,7 +74,6 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     }
     const found = await task.beforeWait?.(failure, posts + 1, until - now)
     if (found !== undefined) return found
-    const isLast = failed === task.attempts - 1
     if (isLast) stalls = Number.POSITIVE_INFINITY
     else if (isStall(error)) stalls++
     const isPatient = isLast || (task.attempts === Number.POSITIVE_INFINITY && failed % PATIENT_EVERY === PATIENT_EVERY - 1)

@@ -41,6 +41,16 @@ describe('the time of the next attempt', () => {
     expect(retryAt(failure(), 2, 1006)).toBe(1056)
   })
 
+  test('is, for the last of three or more attempts, when all waits would be over without jitter', () => {
+    const retryAt = drawing(0.5, 0.5, 0.5, 0.5)
+    expect(retryAt(failure(), 3, 1200, 1000)).toBe(1700)
+    expect(retryAt(failure(2000), 3, 1200, 1000)).toBe(3200)
+    // The attempts themselves have taken longer than that.
+    expect(retryAt(failure(), 3, 9000, 1000)).toBe(9200)
+    // Nothing has spread the clients before.
+    expect(retryAt(failure(), 1, 9500, 9500)).toBe(9550)
+  })
+
   test('is never before the time that the endpoint asked for', () => {
     const retryAt = drawing(0.5)
     expect(retryAt(failure(40), 1, 1000)).toBe(1050)

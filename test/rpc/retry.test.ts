@@ -7,7 +7,7 @@ import { Waiting } from '../../src/wait/waiting.ts'
 import { type Answer, always, answerTo, cut, each, errorOf, failed, gate, honest, type Received, read, refuse, right, silent } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
-const { serve, clientOf, deadPort } = virtualWorld()
+const { clock, serve, serveAt, clientOf, deadPort, sleep } = virtualWorld()
 
 const unsafe = { method: 'evm_mine', params: [] }
 const waits = (requests: readonly Received[]) => requests.slice(1).map(({ at }, i) => at - (requests[i] as Received).at)
@@ -264,6 +264,25 @@ describe('being throttled', () => {
     expect(server.requests).toHaveLength(1)
   })
 
+  test('by a plain 503 beside answers does not count as an attempt; one that answers nothing does', async () => {
+    let calls = 0
+    const busy = always('503 Service Temporarily Unavailable', { status: 503 })
+    const server = await serve((request, response) => (calls++ % 8 === 0 ? honest : busy)(request, response))
+    const client = clientOf(server.url, { batch: false, retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 4 } })
+    for (let n = 0; n < 5; n++) expect(await read(client, n)).toEqual(answerTo([n]))
+    // It has answered no call for so long that it is down.
+    await sleep(2500)
+    server.script(busy)
+    expect(await errorOf(read(client, 9))).toMatchObject({ kind: 'server', status: 503, attempts: 2 })
+  })
+
+  test('by a plain 503 leaves open whether a call that must not run twice has run', async () => {
+    const server = await serve(honest, always('', { status: 503 }))
+    const client = clientOf(server.url, { retry: { baseDelayMs: 1 } })
+    await read(client, 1)
+    expect(await errorOf(client.request(unsafe))).toMatchObject({ kind: 'server', attempts: 1 })
+  })
+
   test('with an empty Retry-After does not cause a busy loop', async () => {
     for (const headers of [{ 'retry-after': '0' }, { 'retry-after': new Date(0).toUTCString() }]) {
       const server = await serve(throttled(headers))
@@ -351,6 +370,30 @@ describe('anything can be repeated, not only a call', () => {
 })
 
 describe('the wait', () => {
+  test.each(['cut', 'refused', '502'])('outlasts an outage of a second, whatever the jitter: %s', async (how) => {
+    for (let seed = 0; seed < 20; seed++) {
+      const port = deadPort()
+      let isDown = true
+      const answer: Answer = (request, response) => (isDown ? (how === 'cut' ? cut : broken) : honest)(request, response)
+      if (how !== 'refused') await serveAt(port, answer)
+      const client = clientOf(`http://127.0.0.1:${port}`, { retry: {} })
+      const begun = clock.now()
+      const result = read(client, seed)
+      void result.catch(() => {})
+      await sleep(1000)
+      isDown = false
+      if (how === 'refused') await serveAt(port, answer)
+      expect(await result).toEqual(answerTo([seed]))
+      // 150 + 300 + 600 ms, and the time of the attempts.
+      expect(clock.now() - begun).toBeLessThan(1100)
+    }
+  })
+
+  test('of the last attempt yields to the deadline', async () => {
+    const server = await serve(broken)
+    expect(await errorOf(read(clientOf(server.url, { deadlineMs: 1000, retry: { baseDelayMs: 150 } }), 0))).toMatchObject({ status: 502, attempts: 4 })
+  })
+
   test('differs between clients: those that failed together do not retry together', async () => {
     const server = await serve(cut)
     const clients = Array.from({ length: 10 }, () => clientOf(server.url, { retry: { attempts: 2, baseDelayMs: 400 } }))

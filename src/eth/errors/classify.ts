@@ -12,6 +12,7 @@ export const failureRows: readonly FailureRow[] = [
 
   // HTTP, where no message matched.
   { kind: 'overloaded', status: 503, asksToWait: true, source: 'RFC 9110, 15.6.4' },
+  { kind: 'overloaded', status: 503, isOneOfMany: true, source: 'nginx and ASP.NET: the default of their rate limits' },
   { kind: 'overloaded', status: 529, source: 'gateways: site is overloaded' },
   { kind: 'auth', status: 401, source: 'RFC 9110' },
   { kind: 'quota', status: 402, source: 'RFC 9110; Infura: the credits of the day are used up' },

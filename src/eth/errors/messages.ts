@@ -85,7 +85,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'rate-limit',
     message:
-      /too many (?:requests|connections)|rate[- ]?limit|request rate exceeded|(?:request|call)s? (?:limit|rate) (?:reached|exceeded|exhausted)|exceeded (?:the )?request limit|rps limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
+      /too many (?:requests?\b|connections)|rate[- ]?limit|request rate exceeded|(?:request|call)s? (?:limit|rate) (?:reached|exceeded|exhausted)|exceeded (?:the )?request limit|rps limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
     source:
       'Infura and NodeReal (-32005), QuickNode (-32007), Chainstack, Ankr (-32090), OnFinality (-32029), proxyd (-32016), Hedera (-32605), Cloudflare (1015)',
   },

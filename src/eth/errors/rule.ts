@@ -20,6 +20,8 @@ export interface FailureRow {
   readonly data?: RegExp
   /** Only replies with `Retry-After`. */
   readonly asksToWait?: true
+  /** Only where the endpoint answers other calls, and this one may run twice. */
+  readonly isOneOfMany?: true
   /**
    * The nodes and providers that report it so, or the standard. The tests have a sample of each,
    * with its page or thread.
@@ -28,11 +30,12 @@ export interface FailureRow {
 }
 
 /** True when every condition of the row holds. */
-export function matches({ message, code, status, method, data, asksToWait }: FailureRow, failure: Failure): boolean {
+export function matches({ message, code, status, method, data, asksToWait, isOneOfMany }: FailureRow, failure: Failure): boolean {
   if (code !== undefined && failure.code !== code) return false
   if (status !== undefined && !within(status, failure.status)) return false
   if (method !== undefined && !method.test(failure.method)) return false
   if (asksToWait && failure.retryAfterMs === undefined) return false
+  if (isOneOfMany && failure.isOneOfMany !== true) return false
   if (message !== undefined && !message.test(failure.message)) return false
   return data === undefined || data.test(startOf(failure.data))
 }

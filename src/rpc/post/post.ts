@@ -13,7 +13,7 @@ import { watchPost } from './observe.ts'
 import { ReplyErrors, type ReplyErrorsOptions } from './reply-errors.ts'
 import { unreadResults } from './unread.ts'
 
-export interface PostOptions extends ReplyErrorsOptions {
+export interface PostOptions extends Omit<ReplyErrorsOptions, 'isAnswering'> {
   readonly exchange: Exchange
   /** Path and query of the endpoint. */
   readonly path: string
@@ -21,6 +21,14 @@ export interface PostOptions extends ReplyErrorsOptions {
   readonly ids: { next: number }
   readonly clock: Clock
 }
+
+/** How replies are read. */
+interface ReadOptions extends ReplyErrorsOptions {
+  readonly cuts: Cuts
+}
+
+/** An endpoint answers calls for this long, in ms, after it has answered one. */
+const ANSWERING_MS = 2000
 
 /**
  * Longest reply to several calls, in bytes. A larger one is cut, and asked for in smaller batches:
@@ -36,6 +44,8 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 export function createPost(options: PostOptions): Post {
   const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
+  let answeredAt = Number.NEGATIVE_INFINITY
+  const reading: ReadOptions = { ...options, cuts, isAnswering: () => clock.now() - answeredAt < ANSWERING_MS }
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
@@ -61,7 +71,8 @@ export function createPost(options: PostOptions): Post {
       return failures
     }
     reportFigures(calls, reply)
-    const outcomes = read(reply, calls, first, options, cuts)
+    const outcomes = read(reply, calls, first, reading)
+    if (!outcomes.every(isFailure)) answeredAt = clock.now()
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
   }
@@ -153,7 +164,8 @@ function isStartOfArray(body: Buffer): boolean {
   )
 }
 
-function read(reply: HttpReply, calls: readonly Call[], first: number, options: PostOptions, cuts: Cuts): readonly Outcome[] {
+function read(reply: HttpReply, calls: readonly Call[], first: number, options: ReadOptions): readonly Outcome[] {
+  const { cuts } = options
   if (reply.unsent) {
     const failures = new ReplyErrors(reply, options)
     return calls.map((call) => failures.notConnected(call))

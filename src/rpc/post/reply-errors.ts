@@ -3,7 +3,7 @@ import type { HttpReply } from '../../http/exchange.ts'
 import { type Scrub, scrubJson, scrubStart } from '../../http/secrets.ts'
 import { excerpt, LONGEST_MESSAGE } from '../../text.ts'
 import type { Call } from '../call.ts'
-import { isThrottled } from '../failure-kinds.ts'
+import { guessed, isThrottled } from '../failure-kinds.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from '../retry-delay.ts'
 import type { ReplyObject } from './correlate.ts'
 
@@ -19,6 +19,8 @@ export interface Failure {
   readonly data?: unknown
   /** What `Retry-After` asked for, in ms. */
   readonly retryAfterMs: number | undefined
+  /** The endpoint answers other calls, and this one may run twice. */
+  readonly isOneOfMany?: boolean
 }
 
 /** Finds the kind of a failure; undefined when the table does not know it. */
@@ -29,6 +31,8 @@ export interface ReplyErrorsOptions {
   readonly endpoint: string
   readonly scrub: Scrub
   readonly classify: Classify
+  /** The endpoint has just answered other calls. */
+  readonly isAnswering: () => boolean
 }
 
 /** Longest part of a body that an error keeps. */
@@ -75,7 +79,7 @@ export class ReplyErrors {
    * The error object that came for `call`. Some servers send a string, or leave the code out;
    * gateways do so with a status that says more.
    */
-  said({ method }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
+  said({ method, safe }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
     const { classify, endpoint } = this.#options
     const { status } = this.#reply
     const said = this.#said.get(error) ?? this.#read(error)
@@ -85,10 +89,12 @@ export class ReplyErrors {
     // An error whose code is not a number is not a node's verdict on the call, but the failure of
     // something on the way to it.
     const unknown = typeof said.code === 'number' ? undefined : 'server'
-    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs })) ?? unknown
+    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(safe) })) ?? unknown
     const asked = this.#asked(kind, message, data)
     if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
-    return new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
+    const failure = new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
+    // Bytes are what a revert gives.
+    return kind === undefined && !(typeof data === 'string' && data.startsWith('0x')) ? guessed(failure) : failure
   }
 
   /**
@@ -135,10 +141,11 @@ export class ReplyErrors {
   }
 
   /** The failure by the HTTP status. */
-  #status({ method }: Call, isBatch: boolean): HttpError | undefined {
+  #status({ method, safe }: Call, isBatch: boolean): HttpError | undefined {
     const { status } = this.#reply
     if (status < 300) return undefined
-    const meant = this.#options.classify({ method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs }) ?? 'server'
+    const failure = { method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(safe) }
+    const meant = this.#options.classify(failure) ?? 'server'
     const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
     return this.#http(method, kind, this.#asked(kind, this.#start()))
   }
@@ -187,6 +194,10 @@ export class ReplyErrors {
     const text = typeof words === 'string' ? words : (JSON.stringify(scrubJson(words ?? object, scrub)) ?? '')
     const message = scrubStart(text, LONGEST_MESSAGE, scrub)
     return { code: typeof code === 'object' ? undefined : code, message, data, whole: data === undefined ? rest : { ...rest, data } }
+  }
+
+  #isOneOfMany(isSafe: boolean): boolean {
+    return isSafe && this.#options.isAnswering()
   }
 
   get #retryAfterMs(): number | undefined {

@@ -1,4 +1,4 @@
-import { type Call, hasSubstitute } from '../call.ts'
+import { type Call, hasSubstitute, waitsForSlow } from '../call.ts'
 import type { Endpoint, EndpointGroup } from './endpoint.ts'
 import { HEAD, type Trait } from './protocol.ts'
 
@@ -25,6 +25,14 @@ const against = {
   /** It does not have the block that is asked for, yet or any more, or the method. */
   lacking: 1e15,
 }
+
+/** Cost of a pause for each ms of it: more than that of having failed the call, over seconds. */
+const PER_MS = 1e3
+/**
+ * The last attempt of a call waits for a pause of this length, in ms, rather than to go to an
+ * endpoint that has failed the call before.
+ */
+const LAST_PAUSE_MS = 10_000
 
 /**
  * Interactive calls stay where they are until another endpoint costs less than this part of the
@@ -75,6 +83,7 @@ export class Choice {
   hasFree(call: Call, trait: Trait | undefined, passed: readonly Endpoint[], except: Endpoint, now: number): boolean {
     for (const each of this.#endpoints) {
       if (each === except || passed.includes(each) || each.wrong !== undefined || each.health.isOut || each.queue.pausedUntil > now) continue
+      if (hasFailedBefore(call, each)) continue
       if (each.canAnswer(call, trait, now) || hasSubstitute(call)) return true
     }
     return false
@@ -91,7 +100,7 @@ export class Choice {
     cost = Math.min(cost, against.behind / 2)
     if (health.isOut) cost += against.out + Math.max(0, health.dueAt - now)
     if (endpoint.isGivenUp) cost += against.silent
-    if (queue.pausedUntil > now) cost += against.paused + (queue.pausedUntil - now)
+    if (queue.pausedUntil > now) cost += against.paused + PER_MS * (queue.pausedUntil - now)
     return cost
   }
 
@@ -105,7 +114,13 @@ export class Choice {
     if (trait?.reads !== undefined && blocks.lack(trait, call.params, now)) cost += against.lacking
     if (call.pin?.endpoint !== undefined && call.pin.endpoint !== name) cost += against.unpinned
     if (call.tried.length > 0) cost += against.tried * (call.tried.indexOf(name) + 1)
+    if (hasFailedBefore(call, endpoint)) cost += against.paused + PER_MS * LAST_PAUSE_MS
     if (endpoint.lacks(call.method, now)) cost += against.lacking
     return cost
   }
+}
+
+/** The call makes its last attempt, and this endpoint has failed it before. */
+function hasFailedBefore(call: Call, { name }: Endpoint): boolean {
+  return call.attempts > 1 && waitsForSlow(call) && call.tried.includes(name)
 }

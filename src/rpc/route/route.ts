@@ -5,7 +5,7 @@ import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut, w
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
+import { isGuessed, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
 import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
@@ -337,7 +337,7 @@ function isBehindPin(pin: Pin, { name, blocks }: Endpoint): boolean {
 
 /**
  * May the call go to another endpoint at once, whatever is known of that one? Only when it has not
- * run here, or is answered differently there.
+ * run here, or may be answered differently there.
  */
 function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined): boolean {
   if (endpoint.wrong !== undefined) return true
@@ -345,5 +345,6 @@ function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: E
   if (mayRepeat(error) === 'elsewhere' || isThrottled(error)) return call.safe || !mayHaveRun(error)
   if (error.kind === 'network') return !mayHaveRun(error)
   if (error.kind === 'unsupported') return call.safe || (error instanceof RpcError && error.code === -32601 && (error.status ?? 200) < 500)
+  if (isGuessed(error)) return call.safe
   return error.kind === 'lagging' && !wasSent
 }

@@ -7,8 +7,16 @@ import { createClient, type ErrorKind, type Failure, HttpError, RpcError } from 
 import { coded, type Sample, said, unknown } from './failure-samples.ts'
 
 /** A failure in the form that the table gets. */
-function failureOf({ message, code, status = 200, method = 'eth_call', retryAfterMs, data }: Partial<Failure> & { message: string }): Failure {
-  return { message, status, method, retryAfterMs, ...(code !== undefined && { code }), ...(data !== undefined && { data }) }
+function failureOf({ message, code, status = 200, method = 'eth_call', retryAfterMs, data, isOneOfMany }: Partial<Failure> & { message: string }): Failure {
+  return {
+    message,
+    status,
+    method,
+    retryAfterMs,
+    ...(code !== undefined && { code }),
+    ...(data !== undefined && { data }),
+    ...(isOneOfMany && { isOneOfMany }),
+  }
 }
 
 /**

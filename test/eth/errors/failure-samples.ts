@@ -11,7 +11,7 @@ export type Sample = readonly [
   code: number | undefined,
   message: string,
   source: string,
-  more?: { readonly method?: string; readonly data?: unknown; readonly retryAfterMs?: number },
+  more?: { readonly method?: string; readonly data?: unknown; readonly retryAfterMs?: number; readonly isOneOfMany?: boolean },
 ]
 
 const ALLOY = 'alloy-rs/alloy crates/json-rpc and transport: RpcErrorExt and its tests'
@@ -315,6 +315,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['proxyd', 429, -32017, 'sender is over rate limit', PROXYD, RAW],
     ['MegaETH', 200, -32005, 'Rate limit exceeded', 'megaeth-labs/documentation docs/dev/faq.md'],
     ['Hedera', 429, -32605, 'IP Rate limit exceeded on eth_call', 'hiero-ledger/hiero-json-rpc-relay errors'],
+    ['dRPC', 200, 15, 'Too many request, try again later', 'drpc.org/docs/howitworks/error-codes'],
     ['Nethermind', 503, -32005, 'Too many requests', NETHERMIND],
     ['Jito', 429, -32097, 'Network congested. Endpoint is globally rate limited.', QUOTED],
     ['alloy', 200, -32005, 'rate limited, try again in 4ms', ALLOY],
@@ -478,6 +479,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
 export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   overloaded: [
     ['a gateway with Retry-After', 503, undefined, 'Service Unavailable', 'RFC 9110', { retryAfterMs: 2000 }],
+    ['nginx, over its rate limit', 503, undefined, '503 Service Temporarily Unavailable', 'nginx limit_req_status', { isOneOfMany: true }],
     ['a gateway', 529, undefined, '', 'gateways'],
   ],
   auth: [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HexlineError, IntegrityError, RpcError } from '../../../src/errors.ts'
-import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { type Call, ownRead, waitingForSlow } from '../../../src/rpc/call.ts'
 import { CallFailure } from '../../../src/rpc/call-failure.ts'
 import { Pin } from '../../../src/rpc/pin.ts'
 import type { Queue } from '../../../src/rpc/queue/queue.ts'
@@ -80,6 +80,19 @@ describe('a call goes elsewhere rather than to an endpoint that', () => {
       expect(choice.best(call, newest, [], now())).toBe(b)
     },
   )
+})
+
+test('the last attempt of a call waits for an endpoint that throttles rather than to go where it has failed', () => {
+  const { endpoints, choice } = endpointsOf('a', 'b')
+  const [failing, throttling] = endpoints as [Endpoint, Endpoint]
+  const last = waitingForSlow(callOf({ attempts: 4, tried: [failing.name] }))
+  pause(throttling, now() + 5000)
+  expect(choice.best(callOf({ attempts: 4, tried: [failing.name] }), undefined, [], now())).toBe(failing)
+  expect(choice.best(last, undefined, [], now())).toBe(throttling)
+  expect([choice.hasFree(last, undefined, [], throttling, now()), choice.hasFree(callOf(), undefined, [], throttling, now())]).toEqual([false, true])
+  // But not for long.
+  pause(throttling, now() + 15_000)
+  expect(choice.best(last, undefined, [], now())).toBe(failing)
 })
 
 describe('if all have the same fault, a call goes to', () => {

@@ -43,6 +43,33 @@ const slowBy =
   }
 const counts = (...servers: TestServer[]) => servers.map((server) => calls(server).length)
 
+describe('an error in words that nobody knows', () => {
+  const refusing = (error: object) =>
+    node({ answer: ({ id, method }) => (method === 'eth_getBalance' || method === 'evm_mine' ? { jsonrpc: '2.0', id, error } : undefined) })
+
+  test.each([
+    { code: -32000, message: 'hold on a moment, please' },
+    { code: 17, message: 'wait', data: { hint: 'later' } },
+  ])('sends a read on to the other endpoints, once: %j', async (error) => {
+    const [a, b] = [await serve(refusing(error)), await serve(node())]
+    expect(await read(clientOf([a.url, b.url], quick), 1)).toEqual(answerTo([1]))
+    b.script(refusing(error))
+    const refused = await errorOf(read(clientOf([a.url, b.url], quick), 1))
+    expect(refused).toMatchObject({ kind: 'execution', said: error.message, attempts: 2 })
+    expect((refused.cause as Error).message).toContain(error.message)
+  })
+
+  test('does so for no call that must not run twice, nor where it has the bytes of a revert', async () => {
+    const odd = { code: -32000, message: 'no funds here' }
+    const [a, b] = [await serve(refusing(odd)), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    expect(await errorOf(client.request({ method: 'evm_mine', params: [] }))).toMatchObject({ said: odd.message, attempts: 1 })
+    a.script(refusing({ ...odd, data: '0x08c379a0' }))
+    expect(await errorOf(read(client, 1))).toMatchObject({ said: odd.message, attempts: 1 })
+    expect(calls(b)).toEqual([])
+  })
+})
+
 describe('the chain', () => {
   const chainQuestions = (server: TestServer) => server.requests.flatMap(({ entries }) => entries.filter(({ method }) => method === 'eth_chainId')).length
 
