@@ -15,18 +15,16 @@ export interface Listener {
   ended(reason: unknown): void
 }
 
-/** How often an endpoint is polled, in ms: viem's own default. */
-const POLL_MS = 4_000
 /** How long until WebSockets that have refused a subscription are asked again, in ms. */
 const ASK_AGAIN_MS = 30_000
 
 /**
- * Listens to a subscription. While no WebSocket has it, what is missed is fetched at intervals, if
- * the client has another kind of endpoint. Then it ends only with the client. Gives the function
- * that stops it.
+ * Listens to a subscription. While no WebSocket has it, what is missed is fetched at intervals of
+ * `pollMs`, if the client has another kind of endpoint. Then it ends only with the client. Gives
+ * the function that stops it.
  */
-export function listenOrPoll(client: Client, listen: Listen, params: readonly unknown[], listener: Listener): () => void {
-  const listening = new Listening(client, listen, params, listener)
+export function listenOrPoll(client: Client, listen: Listen, params: readonly unknown[], listener: Listener, pollMs: number): () => void {
+  const listening = new Listening(client, listen, params, listener, pollMs)
   listening.start()
   return () => listening.stop()
 }
@@ -36,6 +34,7 @@ class Listening {
   readonly #listen: Listen
   readonly #params: readonly unknown[]
   readonly #listener: Listener
+  readonly #pollMs: number
   /** Fetches what was missed, without a WebSocket. */
   readonly #poll: (() => void) | undefined
   #polling: AbortController | undefined
@@ -45,11 +44,12 @@ class Listening {
   #hasStarted = false
   #isStopped = false
 
-  constructor(client: Client, listen: Listen, params: readonly unknown[], listener: Listener) {
+  constructor(client: Client, listen: Listen, params: readonly unknown[], listener: Listener, pollMs: number) {
     this.#client = client
     this.#listen = listen
     this.#params = params
     this.#listener = listener
+    this.#pollMs = pollMs
     this.#poll = connectionsOf(client)?.some(({ webSocket }) => webSocket === undefined) ? listener.fill : undefined
   }
 
@@ -111,7 +111,7 @@ class Listening {
 
   async #pollUntil(stopped: AbortSignal): Promise<void> {
     for (;;) {
-      await napOf(this.#client)('eth_subscribe', this.#now() + POLL_MS, stopped).over
+      await napOf(this.#client)('eth_subscribe', this.#now() + this.#pollMs, stopped).over
       stopped.throwIfAborted()
       // What it missed since the first of these was made is fetched by the first poll.
       this.#hasStarted = true

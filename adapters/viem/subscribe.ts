@@ -3,7 +3,7 @@ import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
 import { guarded } from '../../src/wait/throw-later.ts'
 import { HeadBackfill } from './head-backfill.ts'
-import { listenOrPoll } from './listen-or-poll.ts'
+import { type Listener, listenOrPoll } from './listen-or-poll.ts'
 import { LogBackfill } from './log-backfill.ts'
 import { viemError } from './viem-error.ts'
 
@@ -29,14 +29,18 @@ export interface SubscribeReturnType {
 /**
  * Subscribes as viem's `webSocket()` does, and stays subscribed through reconnects. Heads and logs
  * that were missed in the meantime are delivered afterwards, each once; pending transactions that
- * were missed are not. While no WebSocket has the subscription, heads and logs are fetched every
- * 4 s, if the client has an endpoint of another kind. Rejects with viem's errors. `onError` is
- * called when the subscription has ended, or when something that was missed cannot be fetched.
+ * were missed are not. While no WebSocket has the subscription, heads and logs are fetched at the
+ * viem client's `pollingInterval`, if the client has an endpoint of another kind. Rejects with
+ * viem's errors. `onError` is called when the subscription has ended, or when something that was
+ * missed cannot be fetched.
  */
 export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeReturnType>
 
+/** How often heads and logs are fetched while no WebSocket has the subscription, in ms. */
+const POLL_MS = 4_000
+
 /** `subscribe` of a transport; undefined for a client without a WebSocket. */
-export function subscribeOf(client: HexlineClient): Subscribe | undefined {
+export function subscribeOf(client: HexlineClient, pollMs: number = POLL_MS): Subscribe | undefined {
   const listen = listenOf(client)
   if (listen === undefined) return undefined
   return async ({ params, onData, onError }) => {
@@ -54,7 +58,7 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
       await backfill?.start()
       const stop = await new Promise<() => void>((resolve, reject) => {
         let isReady = false
-        const stopListening = listenOrPoll(client, listen, sent, {
+        const listener: Listener = {
           ready() {
             isReady = true
             // Not before `listenOrPoll` has returned.
@@ -66,7 +70,8 @@ export function subscribeOf(client: HexlineClient): Subscribe | undefined {
             if (isReady) failed(error)
             else reject(error)
           },
-        })
+        }
+        const stopListening = listenOrPoll(client, listen, sent, listener, pollMs)
       })
       return {
         subscriptionId: subscription,

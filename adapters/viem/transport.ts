@@ -39,8 +39,6 @@ type WebSocketTarget = WebSocketUrl | { readonly url: WebSocketUrl } | readonly 
 interface Engine {
   readonly client: Client
   readonly uid: string
-  /** Undefined for a client without a WebSocket. */
-  readonly subscribe: Subscribe | undefined
 }
 
 /** A call as viem makes it. */
@@ -87,8 +85,9 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   const defaults: { readonly [K in keyof typeof DEFAULTS]?: number } = ownsClient ? DEFAULTS : {}
   if (engine === undefined) settingsFrom(clientOptions(config))
 
-  const factory = ({ chain, retryCount, timeout }: Parameters<Transport>[0]) => {
-    const { client, uid, subscribe } = engine ?? engineOfChain(chain)
+  const factory = ({ chain, retryCount, timeout, pollingInterval }: Parameters<Transport>[0]) => {
+    const { client, uid } = engine ?? engineOfChain(chain)
+    const subscribe = subscribeOf(client, pollingInterval)
     const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
       const settings = callSettings({ config, factory: { retryCount, timeout }, call: { ...options, method: args.method } }, ownsClient)
       const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
@@ -130,7 +129,7 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 }
 
 function engineOf(client: Client): Engine {
-  return { client, uid: crypto.randomUUID(), subscribe: subscribeOf(client) }
+  return { client, uid: crypto.randomUUID() }
 }
 
 /** Sends one call with hexline. Rejects with an error of viem's, or with the signal's reason. */

@@ -73,11 +73,18 @@ function urlsIn({ HEXLINE_RPC_URL: text = '' }: Io['env']): string[] {
   return text.split(/\s+/).filter((url) => url !== '')
 }
 
-/** Of several URLs, the error says which one is wrong. */
-function endpointOf(urls: readonly string[], source: string): Endpoint | readonly Endpoint[] | undefined {
-  if (urls.length < 2) return urls[0] || undefined
-  for (const [i, url] of urls.entries()) checkNodeUrl(`${source}, URL ${i + 1} of ${urls.length}`, url, 'https://rpc.example.com/KEY')
-  return urls
+/** How several URLs are given. */
+const several = { HEXLINE_RPC_URL: 'URLs with spaces between them', '--rpc': 'one URL, and --rpc again for another one' }
+
+/** An error names where the URL comes from, and of several, which one is wrong. */
+function endpointOf(urls: readonly string[], source: keyof typeof several): Endpoint | readonly Endpoint[] | undefined {
+  for (const [i, url] of urls.entries()) {
+    const where = urls.length === 1 ? source : `${source}, URL ${i + 1} of ${urls.length}`
+    // Such a text is a valid URL: the second one would be part of the path of the first.
+    if (/,(?:https?|wss?):\/\//i.test(url)) throw new OptionError(where, several[source], 'URLs with a comma between them')
+    checkNodeUrl(where, url, 'https://rpc.example.com/KEY')
+  }
+  return urls.length < 2 ? urls[0] : urls
 }
 
 function required(value: string | undefined, flag: string, expected: string): string {
@@ -115,9 +122,9 @@ export const LONGEST_SECONDS = Math.floor(LONGEST_TIMER / 1000)
 
 /** Parses seconds, and returns ms. Throws `OptionError`. */
 export function millisecondsFrom(flag: string, text: string, most?: number): number {
-  const seconds = numberFrom(flag, text)
+  const seconds = text.trim() === '' ? Number.NaN : Number(text)
   if (seconds > 0 && (most === undefined || seconds <= most)) return 1000 * seconds
-  throw new OptionError(flag, `a number of seconds above 0${most === undefined ? '' : `, at most ${most}`}`, redact(text))
+  throw new OptionError(flag, `a number of seconds above 0, such as 30${most === undefined ? '' : `, at most ${most}`}`, redact(text))
 }
 
 /** Parses a number. Throws `OptionError`. */

@@ -66,6 +66,12 @@ const STABLE_MS = 10_000
 const SILENT_MS = 1_000
 
 /**
+ * Longest wait before a node that is down is asked again, in ms. A call may wait longer; here, what
+ * is missed grows.
+ */
+const LONGEST_MS = 4_000
+
+/**
  * An endpoint whose subscriptions bring nothing for this long, in ms, is asked a question: a
  * gateway answers pings itself, also where no node is left behind it.
  */
@@ -99,7 +105,7 @@ class Keeper {
   constructor(options: KeepSubscribedOptions, subscriber: Subscriber) {
     this.#options = options
     this.#subscriber = subscriber
-    this.#retryAt = jittered(options.backoff)
+    this.#retryAt = jittered({ ...options.backoff, maxDelayMs: Math.min(options.backoff.maxDelayMs, LONGEST_MS) })
     const at = Number.POSITIVE_INFINITY
     const call = { signal: options.signal, deadline: at, method: 'eth_subscribe' }
     this.#wait = { call, at, place: -1, index: -1, ring: () => this.#ring(), cancel: (reason) => this.#end(reason) }

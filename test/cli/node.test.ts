@@ -29,6 +29,12 @@ describe('the node', () => {
       { refused: expect.stringMatching(/^HEXLINE_RPC_URL, URL 2 of 2: expected an http, .*, received an invalid URL$/) },
     ],
     [{ rpc: ['http://a.example', ''] }, {}, { refused: expect.stringMatching(/^--rpc, URL 2 of 2: expected .*, received an empty string$/) }],
+    [{}, { HEXLINE_RPC_URL: 'RPC' }, { refused: expect.stringMatching(/^HEXLINE_RPC_URL: expected an http, .*, received an invalid URL$/) }],
+    [
+      {},
+      { HEXLINE_RPC_URL: `http://a.example/${KEY},http://b.example` },
+      { refused: 'HEXLINE_RPC_URL: expected URLs with spaces between them, received URLs with a comma between them' },
+    ],
     [{}, { HEXLINE_RPC_URL: ' ' }, { refused: "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing" }],
     [{ chain: 'base' }, { HEXLINE_RPC_BASE_URL: 'http://a.example', HEXLINE_API_KEY: KEY, HEXLINE_RPC_URL: 'http://b.example' }, { endpoint: address }],
     [{ chain: 'base', baseUrl: 'http://a.example' }, { HEXLINE_RPC_BASE_URL: 'http://b.example', HEXLINE_API_KEY: KEY }, { endpoint: address }],
@@ -73,9 +79,9 @@ describe('times', () => {
   })
 
   it.each<[() => unknown, string]>([
-    [() => timesFrom({ deadline: '0' }), '--deadline: expected a number of seconds above 0, received "0"'],
-    [() => timesFrom({ timeout: '2147484' }), '--timeout: expected a number of seconds above 0, at most 2147483, received "2147484"'],
-    [() => timesFrom({ deadline: KEY }), '--deadline: expected a number, received a string of 24 characters'],
+    [() => timesFrom({ deadline: '0' }), '--deadline: expected a number of seconds above 0, such as 30, received "0"'],
+    [() => timesFrom({ timeout: '2147484' }), '--timeout: expected a number of seconds above 0, such as 30, at most 2147483, received "2147484"'],
+    [() => timesFrom({ deadline: KEY }), '--deadline: expected a number of seconds above 0, such as 30, received a string of 24 characters'],
     [() => numberFrom('--rate', ' '), '--rate: expected a number, received " "'],
     [() => numberFrom('--rate', 'Infinity'), '--rate: expected a number, received "Infinity"'],
   ])('are refused: %s', (read, message) => {

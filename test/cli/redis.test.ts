@@ -163,7 +163,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     [
       ['worker', '--redis', 'redis://x', '--rpc', 'http://x', '--lock', '9999999'],
       {},
-      'hexline: --lock: expected a number of seconds above 0, at most 2147483, received "9999999"\n',
+      'hexline: --lock: expected a number of seconds above 0, such as 30, at most 2147483, received "9999999"\n',
     ],
     [
       ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--attempts', '2'],

@@ -147,7 +147,7 @@ export class KnownBlocks {
     if (trait?.reads !== undefined && oldest !== undefined) {
       const isGone = error.kind === 'lagging' && this.history.missed(trait.reads, oldest, this.#heads.isOld(head, oldest, DEEP), started, now)
       if (isGone) {
-        Object.assign(error, { kind: 'pruned', message: `${error.message}; block ${oldest} is old, so the node has dropped it` })
+        Object.assign(error, { kind: 'pruned', message: `${error.message}; block ${oldest} is old, so the node seems to have dropped it` })
       }
       if (error.kind === 'pruned' || this.#heads.isOld(head, oldest, OLD)) {
         this.history.failed(trait.reads, oldest, this.#heads.newest, this.#protocol.oldestIn(error), now)

@@ -1,5 +1,5 @@
 import { createPublicClient } from 'viem'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { hexline } from '../../../adapters/viem/index.ts'
 import { type Listener, listenOrPoll } from '../../../adapters/viem/listen-or-poll.ts'
 import type { Subscriber } from '../../../src/client/keep-subscribed.ts'
@@ -15,7 +15,7 @@ const { clock, serve, clientOf, sleep } = virtualWorld()
 const refusal = new RpcError({ code: -32601, message: 'no subscriptions' }, { kind: 'unsupported' })
 
 /** Listens with the endpoints of a client. The test says what becomes of each subscription. */
-async function start(url?: string) {
+async function start(url?: string, pollMs = 4_000) {
   const client = clientOf([url ?? (await serve(honest)).url])
   const log: string[] = []
   const subscribers: Subscriber[] = []
@@ -32,7 +32,7 @@ async function start(url?: string) {
     fill: () => note('fill'),
     ended: (reason) => note(`ended: ${(reason as Error).message}`),
   }
-  const stop = listenOrPoll(client, listen, ['newHeads'], listener)
+  const stop = listenOrPoll(client, listen, ['newHeads'], listener, pollMs)
   return { client, log, subscribers, stop, stops: () => stops }
 }
 
@@ -54,6 +54,13 @@ it('while WebSockets say nothing, another endpoint is polled', async () => {
   subscribers[0]?.started()
   await sleep(60_000)
   expect(log.slice(4)).toEqual(['fill 9', 'ready 9'])
+  stop()
+})
+
+it('at the interval that is asked for', async () => {
+  const { log, stop } = await start(undefined, 1_000)
+  await sleep(3_500)
+  expect(log.filter((what) => what.startsWith('fill'))).toEqual(['fill 1', 'fill 2', 'fill 3'])
   stop()
 })
 
@@ -117,7 +124,7 @@ it('nothing is polled after it was stopped', async () => {
   expect(stops()).toBe(1)
 })
 
-it('viem watches blocks over HTTP where the WebSocket cannot be reached', async () => {
+it("viem watches blocks over HTTP, at the client's `pollingInterval`, where the WebSocket cannot be reached", async () => {
   let head = 5
   const node = await serveReally(
     each(({ id, method, params }: Entry) => {
@@ -128,14 +135,16 @@ it('viem watches blocks over HTTP where the WebSocket cannot be reached', async 
       return { id, result: number > head ? null : blockOf(number, false) }
     }),
   )
-  const client = createPublicClient({ transport: closing(hexline(['ws://127.0.0.1:1', node.url], { retryCount: 0 })) })
-  const numbers = collector<bigint>(3)
+  const client = createPublicClient({ transport: closing(hexline(['ws://127.0.0.1:1', node.url], { retryCount: 0 })), pollingInterval: 20 })
+  const numbers = collector<bigint>(15)
   const errors: unknown[] = []
   const unwatch = client.watchBlockNumber({ onBlockNumber: (number) => numbers.add(number), onError: (error) => errors.push(error) })
   // The newest block has been read: what is polled are the blocks after it.
   await expect.poll(() => node.requests.some(({ entries }) => entries.some(({ method }) => method === 'eth_getBlockByNumber'))).toBe(true)
-  head = 8
-  expect(await numbers.all).toEqual([6n, 7n, 8n])
+  // One more block with each poll: at 4 s each, it would take a minute.
+  const grow = setInterval(() => head++, 20)
+  onTestFinished(() => clearInterval(grow))
+  expect(await numbers.all).toEqual(Array.from({ length: 15 }, (_, i) => BigInt(6 + i)))
   expect(errors).toEqual([])
   unwatch()
 })

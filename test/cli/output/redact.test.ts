@@ -134,9 +134,9 @@ describe('no wrong usage echoes a key', () => {
       ['call', 'x_y', `["https://rpc.example.com/${KEY}`],
       'params[0]: expected JSON, received a string of 50 characters (Unterminated string in JSON at position 50)',
     ],
-    [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number, received a URL'],
-    [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number, received "soon"'],
-    [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, at most 2147483, received "0"'],
+    [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number of seconds above 0, such as 30, received a URL'],
+    [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number of seconds above 0, such as 30, at most 2147483, received "soon"'],
+    [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, such as 30, at most 2147483, received "0"'],
     [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
     [
       ['logs', '--from', '0', '--to', '9', '--event', 'Transfer(address,address,uint256'],

@@ -297,7 +297,9 @@ describe('a single node', () => {
     const node = await startNode(isNull, { head: 1000, capabilities: { blocks: { disabled: false, oldestBlock: hexOf(700) } } })
     const error = await errorOf<HexlineError>(allOf(getBlocks(clientOf(node.url), { from: 650n, to: 660n })))
     expect(error).toMatchObject({ name: 'IntegrityError', kind: 'pruned' })
-    expect(error.message).toMatch(/: eth_getBlockByNumber 0x28a: the node answers null for what must exist: .*; block 650 is old, so the node has dropped it$/)
+    expect(error.message).toMatch(
+      /: eth_getBlockByNumber 0x28a: the node answers null for what must exist: .*; block 650 is old, so the node seems to have dropped it$/,
+    )
     expect(node.calls.filter(({ method }) => method === 'eth_capabilities')).toHaveLength(1)
   })
 
