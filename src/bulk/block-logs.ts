@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { IntegrityError } from '../errors.ts'
+import { CodecError, IntegrityError } from '../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log } from '../eth/objects.ts'
@@ -80,7 +80,13 @@ export class BloomChecker {
    */
   fits({ logsBloom }: Header, logs: readonly Log[]): boolean | undefined {
     if (!isBloom(logsBloom) || (logs.length > 0 && isEmptyBloom(logsBloom))) return undefined
-    return this.#builder.of(logs) === logsBloom.toLowerCase()
+    try {
+      return this.#builder.of(logs) === logsBloom.toLowerCase()
+    } catch (error) {
+      // An address or a topic that is not hex has no bloom at all.
+      if (!(error instanceof CodecError)) throw error
+      return false
+    }
   }
 }
 

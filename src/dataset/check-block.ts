@@ -1,5 +1,6 @@
 import { IntegrityError } from '../errors.ts'
 import { BloomBuilder } from '../eth/bloom.ts'
+import { under } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Block, Log, Receipt, Transaction, Withdrawal } from '../eth/objects.ts'
 import { BlockVerifier } from '../verify/block-verifier.ts'
@@ -133,7 +134,7 @@ export class BlockChecker {
   check(stored: StoredBlock, facts: BlockFacts, files: FileNames): BlockResult {
     const proven: BlockCheck[] = []
     const skipped: [BlockCheck, string][] = []
-    const block = this.#blockOf(stored, facts)
+    const block = this.#blockOf(stored, facts, files)
     const result = this.#verify(stored, block, this.#receiptsOf(stored, block, facts), files)
     for (const check of result.checks) proven.push(...names[check])
     for (const { check, reason } of this.#allSkipped(result)) for (const name of names[check]) skipped.push([name, this.#lackOf(name) ?? reason])
@@ -191,7 +192,7 @@ export class BlockChecker {
   }
 
   /** The block as a node would give it. What is not stored is filled with what does not matter. */
-  #blockOf({ number, blocks, transactions, receipts, withdrawals, logs }: StoredBlock, { hash, transactionHashes }: BlockFacts): Block {
+  #blockOf({ number, blocks, transactions, receipts, withdrawals, logs }: StoredBlock, { hash, transactionHashes }: BlockFacts, files: FileNames): Block {
     const { transactionCount: _, ...header } = blocks?.[0] ?? {}
     const isWhole = transactions !== undefined && this.#missing.transactionHashes?.length === 0
     const last = receipts?.at(-1)?.cumulativeGasUsed
@@ -208,7 +209,7 @@ export class BlockChecker {
         : ((transactionHashes ?? []).map((each) => each ?? NO_HASH) as Hash[]),
       ...(list !== undefined && !(list.length === 0 && hasNoRoot) && { withdrawals: list }),
       ...(receipts !== undefined && !this.stores('blocks.gasUsed') && { gasUsed: (last ?? 0n) as bigint }),
-      ...(logs !== undefined && this.#hasWholeLogs && !this.stores('blocks.logsBloom') && { logsBloom: this.#blooms.of(logs as unknown as Log[]) as Hash }),
+      ...(logs !== undefined && this.#hasWholeLogs && !this.stores('blocks.logsBloom') && { logsBloom: this.#bloomOf(logs, number, files) }),
     } as Block
   }
 
@@ -293,12 +294,20 @@ export class BlockChecker {
   /** The bloom of the logs, where the receipts are not stored whole. */
   #logsBloom({ logs, number }: StoredBlock, block: Block, files: FileNames): { check: BlockCheck; reason?: string } | undefined {
     if (!this.#without.has('receipts') || this.#missing.logsBloom?.length !== 0) return undefined
-    const bloom = this.#blooms.of(logs as unknown as Log[])
+    const bloom = this.#bloomOf(logs as Fields[], number, files)
     if (isSame(bloom, block.logsBloom)) return { check: 'logsBloom' }
     const { chainId } = this.#header
     const reason = otherReceiptsRoot(chainId) ?? (hasStateSync(chainId) ? 'logs of state sync are not in the bloom on Polygon' : undefined)
     if (reason !== undefined) return { check: 'logsBloom', reason }
     throw falsehood({ file: files.logs as string, block: number }, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
+  }
+
+  #bloomOf(logs: readonly Fields[], block: bigint, files: FileNames): Hash {
+    try {
+      return this.#blooms.of(logs as unknown as Log[]) as Hash
+    } catch (error) {
+      throw undecodable({ file: files.logs as string, block }, '', under(error, 'logs'))
+    }
   }
 
   /**

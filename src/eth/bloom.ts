@@ -1,3 +1,5 @@
+import { under } from './codec/codec-path.ts'
+import { bytesOfHex } from './codec/hex.ts'
 import { keccak256 } from './codec/keccak.ts'
 
 /** A logs bloom as nodes send it: 2,048 bits in hex. */
@@ -56,17 +58,33 @@ export const BLOOM_BYTES = 256
 export class BloomBuilder {
   readonly #marks = new Map<string, Mark>()
 
-  /** The bloom of these logs, in lower-case hex. */
+  /** The bloom of these logs, in lower-case hex. Throws as `add` does. */
   of(logs: Iterable<BloomedLog>): string {
     const bloom = Buffer.alloc(BLOOM_BYTES)
-    for (const log of logs) this.add(bloom, log)
+    let i = 0
+    try {
+      for (const log of logs) {
+        this.add(bloom, log)
+        i++
+      }
+    } catch (error) {
+      throw under(error, i)
+    }
     return `0x${bloom.toString('hex')}`
   }
 
-  /** Adds a log to a bloom of 256 bytes. */
+  /**
+   * Adds a log to a bloom of 256 bytes. Throws `CodecError` for an address or a topic that is not
+   * hex.
+   */
   add(bloom: Uint8Array, { address, topics }: BloomedLog): void {
-    this.#addItem(bloom, address)
-    for (const topic of topics) this.#addItem(bloom, topic)
+    let i = -1
+    try {
+      this.#addItem(bloom, address)
+      for (i = 0; i < topics.length; i++) this.#addItem(bloom, topics[i] as string)
+    } catch (error) {
+      throw i < 0 ? under(error, 'address') : under(under(error, i), 'topics')
+    }
   }
 
   #addItem(bloom: Uint8Array, item: string): void {
@@ -88,7 +106,7 @@ export class BloomBuilder {
 const MOST_KNOWN = 8192
 
 function markOf(item: string): Mark {
-  const hash = keccak256(Buffer.from(item.slice(2), 'hex'))
+  const hash = keccak256(bytesOfHex(item))
   return [position(hash, 0), position(hash, 2), position(hash, 4)]
 }
 

@@ -265,7 +265,8 @@ class Run {
     const last = transactions.at(-1)
     if (last === undefined || !hasStateSync(this.#chainId)) return 0
     if (typeof last !== 'string' && !ZERO_ADDRESS.test(last.from)) return 0
-    return isSame(stateSyncHash(number, hash), typeof last === 'string' ? last : last.hash) ? 1 : 0
+    const expected = stateSyncHash(number, hash)
+    return expected !== undefined && isSame(expected, typeof last === 'string' ? last : last.hash) ? 1 : 0
   }
 
   #prices(transactions: readonly Transaction[]): string | undefined {

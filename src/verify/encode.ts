@@ -52,7 +52,11 @@ export const addressOrNone: Write = (writer, value) => {
 }
 
 /** False where it is absent. */
-export const flag: Write = (writer, value) => writer.quantity(value === true ? 1 : 0)
+export const flag: Write = (writer, value) => {
+  const given = value ?? false
+  if (typeof given !== 'boolean') throw fault('true or false', value)
+  writer.quantity(given ? 1 : 0)
+}
 
 /** A list of values that are all written the same way. Empty where it is absent. */
 export function listOf(write: Write): Write {

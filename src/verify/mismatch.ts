@@ -37,5 +37,7 @@ export function shown(value: unknown): string {
 
 /** Whether two strings of hex say the same; the capitals of a checksum do not count. */
 export function isSame(a: unknown, b: unknown): boolean {
-  return a === b || (typeof a === 'string' && typeof b === 'string' && a.length === b.length && a.toLowerCase() === b.toLowerCase())
+  if (a === b) return true
+  if (typeof a !== 'string' || typeof b !== 'string' || a.length !== b.length) return false
+  return a.startsWith('0x') && b.startsWith('0x') && a.toLowerCase() === b.toLowerCase()
 }

@@ -1,4 +1,5 @@
 import { fault } from '../eth/codec/codec-path.ts'
+import { WIDE } from '../eth/codec/hex.ts'
 import { HashBuffer } from '../eth/codec/keccak.ts'
 
 /**
@@ -32,8 +33,8 @@ export class RlpWriter extends HashBuffer {
   hex(text: unknown, length?: number): void {
     if (typeof text !== 'string') throw fault(bytesOf(length), text)
     const size = (text.length - 2) / 2
-    const hasForm = Number.isInteger(size) && size >= 0 && text.charCodeAt(0) === 0x30 && (text.charCodeAt(1) | 0x20) === 0x78
-    if (!hasForm || (length !== undefined && size !== length)) throw fault(bytesOf(length), text)
+    const hasForm = Number.isInteger(size) && size >= 0 && text.charCodeAt(0) === 0x30 && text.charCodeAt(1) === 0x78
+    if (!hasForm || (length !== undefined && size !== length) || WIDE.test(text)) throw fault(bytesOf(length), text)
     this.reserve(size + LONGEST_HEAD)
     const at = this.position - size
     // The copy ends where the text is not hex.

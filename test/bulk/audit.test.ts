@@ -49,6 +49,13 @@ describe('receipts whose logs cannot be those of the block', () => {
     expect(suspected.audit.suspects).toBeGreaterThan(20)
   })
 
+  it('prove nothing where an address has the digits of hex in their low bytes only', async () => {
+    const wide = (address: string) => `${address.slice(0, -1)}${String.fromCharCode(address.charCodeAt(address.length - 1) + 0x100)}`
+    const chain = await start({ root: noRoot, receiptLogs: (log) => [{ ...log, address: wide(log.address) }] })
+    const { audit } = await audited(chain, { audit: 'receipts' })
+    expect(audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { "the receipts do not have the header's bloom": HEAD + 1 } })
+  })
+
   it('prove nothing where a number is missing', async () => {
     // The bloom does not tell, since another log of the block has the same address and topics.
     const twin = (log: WireLog) => ({ ...log, address: tokens[0], topics: [TRANSFER] })

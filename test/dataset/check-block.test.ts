@@ -127,6 +127,13 @@ describe('what is wrong is found, with its file', () => {
       'logs/f',
       'logsBloom',
     ],
+    [
+      'a log without receipts, with text that is not hex after its address',
+      ['blocks', 'logs'],
+      ({ logs: [row] }) => Object.assign(row as Fields, { address: `${(row as Fields).address}zz` }),
+      'logs/f',
+      'logs[0].address',
+    ],
     ['data of a log', tableNames, ({ logs: [row] }) => Object.assign(row as Fields, { data: '0x77' }), 'receipts/f', 'receiptsRoot'],
     ['a topic of a log', tableNames, ({ logs: [row] }) => Object.assign(row as Fields, { topics: [] }), 'receipts/f', 'receipts[1].logsBloom'],
     ['gas of a receipt', tableNames, ({ receipts: [row] }) => Object.assign(row as Fields, { gasUsed: 1n }), 'receipts/f', 'receipts[0].gasUsed'],

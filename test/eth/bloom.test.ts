@@ -30,6 +30,15 @@ describe('BloomBuilder', () => {
     )
   })
 
+  test.each([
+    [{ address: '0x1\u0132', topics: [] }, '[1].address'],
+    [{ address: '0X12', topics: [] }, '[1].address'],
+    [{ address: '0x12', topics: ['0x34', '0x5g'] }, '[1].topics[1]'],
+    [{ address: '0x12', topics: [null as never] }, '[1].topics[0]'],
+  ])('refuses %o, which is not hex', (log, path) => {
+    expect(() => new BloomBuilder().of([{ address: '0x12', topics: [] }, log])).toThrow(`${path}: expected bytes in hex, received`)
+  })
+
   test('makes the same one when it has forgotten what it knew', () => {
     const builder = new BloomBuilder()
     const address = `0x${'ab'.repeat(20)}`

@@ -30,6 +30,7 @@ describe('a value', () => {
     ['true', flag, true, 1],
     ['false', flag, false, 0],
     ['a flag left out', flag, undefined, 0],
+    ['a flag of null', flag, null, 0],
   ])('%s', (_, write, value, expected) => expect(encoded(write, value)).toBe(oracle(expected)))
 
   test.each<[string, Write, unknown]>([
@@ -38,6 +39,8 @@ describe('a value', () => {
     ['a hash as an address that may be none', addressOrNone, b32],
     ['an empty address', addressOrNone, '0x'],
     ['a quantity below zero', quantityOrZero, -1],
+    ['text as a flag', flag, 'true'],
+    ['a number as a flag', flag, 1],
   ])('refuses %s', (_, write, value) => expect(() => encoded(write, value)).toThrow(CodecError))
 })
 

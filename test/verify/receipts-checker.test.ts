@@ -77,13 +77,14 @@ describe('is found and named', () => {
     [
       'a log of nobody',
       ({ receipts }) => (at(at(receipts, 1).logs, 0).address = null as never),
-      'receipts[1].logs[0].address: expected an address, found null',
+      'receipts[1].logs[0].address: expected bytes in hex, found null',
     ],
     [
       'a topic of nothing',
       ({ receipts }) => (at(at(receipts, 1).logs, 0).topics = [null] as never),
-      'receipts[1].logs[0].topics: expected an array of hashes, found an array of 1',
+      'receipts[1].logs[0].topics[0]: expected bytes in hex, found null',
     ],
+    ['no topics', ({ receipts }) => (at(at(receipts, 1).logs, 0).topics = null as never), 'receipts[1].logs[0].topics: expected an array, found null'],
     ['logs that are left out', ({ receipts }) => (at(receipts, 2).logs = []), 'receipts[2].logsBloom: expected "0x0000'],
     ['data of a log', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0x00'), 'receiptsRoot: expected 0x'],
     ['data that is not hex', ({ receipts }) => (at(at(receipts, 1).logs, 0).data = '0xz0'), 'receipts[1].logs[0].data: expected bytes in hex'],

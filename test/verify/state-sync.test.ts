@@ -14,6 +14,6 @@ test.each([
   expect(stateSyncHash(number, hash)).toBe(expected(prefix + key + 'ab'.repeat(32)))
 })
 
-test('of a block without a hash is the one of no block that has one', () => {
-  expect(stateSyncHash(5n, null)).toBe(expected(`${prefix}0000000000000005`))
+test.each([[null], [`0X${'ab'.repeat(32)}`], [`0x${'ab'.repeat(31)}`], [`0x${'ab'.repeat(31)}a\u0162`]])('a block with the hash %s has none', (blockHash) => {
+  expect(stateSyncHash(5n, blockHash)).toBeUndefined()
 })
