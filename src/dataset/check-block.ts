@@ -4,11 +4,11 @@ import { under } from '../eth/codec/codec-path.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { Block, Log, Receipt, Transaction, Withdrawal } from '../eth/objects.ts'
 import { BlockVerifier } from '../verify/block-verifier.ts'
-import { hasOwnTransactions, hasStateSync, otherReceiptsRoot } from '../verify/deviations.ts'
+import { hasOwnTransactions, hasStateSync, mayBeUnknown, otherReceiptsRoot } from '../verify/deviations.ts'
 import { isSame } from '../verify/mismatch.ts'
 import { RlpWriter } from '../verify/rlp.ts'
 import type { SenderOf } from '../verify/sender.ts'
-import { signedChainId, transactionTypes, writeTransaction } from '../verify/transaction.ts'
+import { hashesAs, signedChainId, typesInHex, writeTransaction } from '../verify/transaction.ts'
 import { uncoveredFields } from '../verify/uncovered.ts'
 import type { SkippedCheck, Verification, VerifyCheck } from '../verify/verification.ts'
 import type { BlockFacts } from './check-places.ts'
@@ -274,8 +274,8 @@ export class BlockChecker {
     for (const [i, fields] of (transactions ?? []).entries()) {
       const transaction = fields as unknown as Transaction
       const place = { file: files.transactions as string, block: number }
-      if (!transactionTypes.includes(transaction.type)) {
-        reason ??= `hexline does not know transactions of type ${transaction.type}`
+      if (mayBeUnknown(transaction, this.#header.chainId) && !hashesAs(this.#writer, transaction, transaction.type)) {
+        reason ??= `hexline does not know this chain's transactions of type ${typesInHex([transaction.type])}`
         continue
       }
       this.#writer.clear()

@@ -1,7 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { checkPlace } from './check-place.ts'
-import { hasStateSync, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
+import { hasStateSync, mayBeUnknown, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
 import { writeHeader } from './header.ts'
 import { ListRoot } from './list-root.ts'
 import { isSame, malformed, mismatch, plain } from './mismatch.ts'
@@ -10,7 +10,7 @@ import { ReceiptsChecker } from './receipts-checker.ts'
 import { RlpWriter } from './rlp.ts'
 import type { SenderOf } from './sender.ts'
 import { stateSyncHash } from './state-sync.ts'
-import { repeatFault, signedChainId, transactionTypes, writeTransaction } from './transaction.ts'
+import { hashesAs, repeatFault, signedChainId, transactionTypes, typesInHex, writeTransaction } from './transaction.ts'
 import { uncoveredFields } from './uncovered.ts'
 import type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from './verification.ts'
 import { writeWithdrawal } from './withdrawal.ts'
@@ -157,12 +157,7 @@ class Run {
   /** The chain that a transaction was signed for, if its hash proves that. */
   #provenChainId(transactions: readonly Transaction[] | undefined): number | undefined {
     const transaction = transactions?.find((each) => chainIdOf([each]) !== undefined)
-    if (transaction === undefined || !transactionTypes.includes(transaction.type)) return undefined
-    try {
-      return this.#hashesAs(transaction, transaction.type) ? chainIdOf([transaction]) : undefined
-    } catch {
-      return undefined
-    }
+    return transaction !== undefined && hashesAs(this.#writer, transaction, transaction.type) ? chainIdOf([transaction]) : undefined
   }
 
   #uncles(): string | undefined {
@@ -201,25 +196,25 @@ class Run {
 
   #transactions(transactions: readonly Transaction[]): string | undefined {
     const block = this.#block
-    const unknown = new Set<number>()
+    const unknown = new Set<Transaction>()
     for (let i = 0; i < transactions.length; i++) {
       const transaction = transactions[i] as Transaction
       checkPlace(block, `transactions[${i}]`, transaction, i)
       const repeated = repeatFault(transaction)
       if (repeated !== undefined) throw mismatch(block, `transactions[${i}].${repeated.name}`, repeated.expected, transaction[repeated.name])
-      if (transactionTypes.includes(transaction.type)) continue
+      if (!mayBeUnknown(transaction, this.#chainId)) continue
       // A made-up type hides one that fits.
-      const type = transactionTypes.find((each) => this.#mayHashAs(transaction, each))
-      if (type !== undefined) throw mismatch(block, `transactions[${i}].type`, type, transaction.type)
-      unknown.add(transaction.type)
+      const type = transactionTypes.find((each) => hashesAs(this.#writer, transaction, each))
+      if (type === undefined) unknown.add(transaction)
+      else if (type !== transaction.type) throw mismatch(block, `transactions[${i}].type`, type, transaction.type)
     }
     const write = (i: number) => this.#transaction(transactions[i] as Transaction, i)
     if (unknown.size > 0) {
-      transactions.forEach(({ type }, i) => {
+      transactions.forEach((each, i) => {
         this.#writer.clear()
-        if (!unknown.has(type)) write(i)
+        if (!unknown.has(each)) write(i)
       })
-      return `hexline does not know transactions of type ${[...unknown].map((type) => `0x${Number(type).toString(16)}`).join(', ')}`
+      return `hexline does not know this chain's transactions of type ${typesInHex([...unknown].map(({ type }) => type))}`
     }
     const root = this.#root.of(transactions.length, write)
     if (isSame(root, block.transactionsRoot)) return undefined
@@ -241,22 +236,6 @@ class Run {
     writer.hash()
     const hash = writer.digest()
     if (!isSame(hash, transaction.hash)) throw mismatch(this.#block, `transactions[${i}].hash`, transaction.hash, hash, ', which its fields make')
-  }
-
-  #mayHashAs(transaction: Transaction, type: number): boolean {
-    try {
-      return this.#hashesAs(transaction, type)
-    } catch {
-      return false
-    }
-  }
-
-  /** Throws `CodecError` for a transaction without the fields of this type. */
-  #hashesAs(transaction: Transaction, type: number): boolean {
-    this.#writer.clear()
-    writeTransaction(this.#writer, transaction, type)
-    this.#writer.hash()
-    return isSame(this.#writer.digest(), transaction.hash)
   }
 
   /** 1 if the last transaction is one of Polygon for state sync, which no root covers; else 0. */

@@ -1,6 +1,6 @@
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { hasGap, headerFields } from './header.ts'
-import { transactionTypes } from './transaction.ts'
+import { hasOtherFields, transactionTypes } from './transaction.ts'
 
 /*
  * When a hash or root does not fit, the block is wrong, or its chain computes it in another way.
@@ -65,6 +65,16 @@ const POLYGON: readonly number[] = [137, 80001, 80002]
  * consensus/parlia/parlia.go).
  */
 const WITHOUT_BEACON: readonly number[] = [56, 97]
+/**
+ * Deposits (0x7e) that the fields of a node's reply do not always tell from those of the OP Stack.
+ */
+const OTHER_DEPOSITS: readonly number[] = [
+  // Mantle has more fields, which nodes leave out where they are empty (mantlenetworkio/op-geth,
+  // core/types/deposit_tx.go and internal/ethapi/api.go).
+  ...[5000, 5003],
+  // Kroma had no `isSystemTx` (kroma-network/kroma-geth, core/types/deposit_tx.go).
+  ...[255, 2358],
+]
 /** Ethereum, Gnosis and their test networks, whose validators withdraw. */
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
 /** What local nodes call their chains. */
@@ -98,6 +108,17 @@ export function otherHash(block: Block, chainId: number | undefined): string | u
 
 function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
   return chainId === undefined ? undefined : otherHeaders.find(({ chains }) => chains.includes(chainId))
+}
+
+/**
+ * Whether hexline may not know how to encode a transaction whose hash does not fit: chains have
+ * given the same number to different types. Ethereum's own types are the same everywhere.
+ */
+export function mayBeUnknown(transaction: Transaction, chainId: number | undefined): boolean {
+  if (!transactionTypes.includes(transaction.type)) return true
+  const { type } = transaction
+  if (type <= 4 || isPlain(chainId)) return false
+  return (type === 0x7e && chainId !== undefined && OTHER_DEPOSITS.includes(chainId)) || hasOtherFields(transaction)
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { Transaction } from '../eth/objects.ts'
-import { address, addressOrNone, bytes, flag, hash, type Layout, layout, listOf, quantity, quantityOrZero, record, writeItems } from './encode.ts'
+import { transactionFields as ofEthereum, type Transaction } from '../eth/objects.ts'
+import { address, addressOrNone, bytes, flag, hash, type Layout, layout, listOf, quantity, quantityOrZero, record, type Write, writeItems } from './encode.ts'
+import { isSame } from './mismatch.ts'
 import type { RlpWriter } from './rlp.ts'
 
 const accessList = listOf(record(layout(['address', address], ['storageKeys', listOf(hash)])))
@@ -75,6 +76,35 @@ export function transactionFields(type: number): ReadonlySet<string> | undefined
   return fieldsByType.get(type)
 }
 
+/** Fields that a transaction of any known type may have; op-geth adds the last one to a deposit. */
+const knownFields: ReadonlySet<string> = new Set([
+  ...Object.keys(ofEthereum),
+  ...[...layouts.values()].flatMap((items) => items.map(({ name }) => name)),
+  'depositReceiptVersion',
+])
+
+/** What may be absent from the layout of a chain's own type. */
+const mayBeAbsent: ReadonlySet<Write> = new Set([addressOrNone, quantityOrZero, flag])
+
+/**
+ * Whether a transaction of a known type has a field that no known layout has, or lacks one that its
+ * own layout has. Scroll has given 0x7e to other transactions than the OP Stack has, and Ronin 0x64
+ * to others than Arbitrum.
+ */
+export function hasOtherFields(transaction: Transaction): boolean {
+  const record = transaction as unknown as Readonly<Record<string, unknown>>
+  const has = (name: string | undefined) => name !== undefined && record[name] !== undefined && record[name] !== null
+  return (
+    Object.keys(record).some((name) => has(name) && !knownFields.has(name)) ||
+    (layouts.get(transaction.type) as Layout).some(({ name, write, orElse }) => !mayBeAbsent.has(write) && !has(name) && !has(orElse))
+  )
+}
+
+/** Types of transactions, in words. */
+export function typesInHex(types: Iterable<number>): string {
+  return [...new Set(types)].map((type) => `0x${Number(type).toString(16)}`).join(', ')
+}
+
 const fieldsByType = new Map([...layouts].map(([type, items]) => [type, new Set(items.map(({ name }) => name))]))
 
 /**
@@ -86,6 +116,22 @@ export function writeTransaction(writer: RlpWriter, transaction: Transaction, ty
   writeItems(writer, layouts.get(type) as Layout, transaction as unknown as Readonly<Record<string, unknown>>)
   writer.list(size)
   if (type !== 0) writer.byte(type)
+}
+
+/**
+ * Whether the hash of a transaction is the one that it has as one of this type; false without the
+ * fields that such a transaction has, and for a type that hexline does not know.
+ */
+export function hashesAs(writer: RlpWriter, transaction: Transaction, type: number): boolean {
+  if (!layouts.has(type)) return false
+  writer.clear()
+  try {
+    writeTransaction(writer, transaction, type)
+  } catch {
+    return false
+  }
+  writer.hash()
+  return isSame(writer.digest(), transaction.hash)
 }
 
 /**

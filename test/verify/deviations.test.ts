@@ -1,4 +1,6 @@
+import { RLP } from '@ethereumjs/rlp'
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { hexToBytes } from 'viem'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Block, IntegrityError, type MinedTransaction, type Receipt } from '../../src/index.ts'
 import { verifyBlock } from '../../src/index-bulk.ts'
@@ -29,6 +31,77 @@ const skipsOf = async (pair: Made, options = {}) => {
   return { checks, skipped: skipped.map(({ check, reason }) => `${check}: ${reason}`) }
 }
 
+const address = (digit: string) => `0x${digit.repeat(40)}` as const
+const bytes = (text: string) => hexToBytes(text as `0x${string}`)
+const sourceHash = `0x${'5c'.repeat(32)}` as const
+/** Fields of a deposit, and its items without the last one. */
+const deposit = { type: 0x7e, sourceHash, from: address('a'), to: address('b'), mint: '0x0', value: 7n, gas: 9n, isSystemTx: false, input: '0xabcd' }
+const ofDeposit = [bytes(sourceHash), bytes(address('a')), bytes(address('b')), 0, 7, 9, 0]
+const input = bytes('0xabcd')
+
+/** A block with another transaction in it, whose hash is that of this list. */
+function withTransaction(fields: { readonly type: number }, list: readonly unknown[]): Made {
+  const pair = copy()
+  const hash = `0x${Buffer.from(keccak_256(Uint8Array.of(fields.type, ...RLP.encode(list as never)))).toString('hex')}` as const
+  const { blockHash, blockNumber, transactionIndex, r, s } = pair.block.transactions[3] as MinedTransaction
+  pair.block.transactions[3] = { blockHash, blockNumber, transactionIndex, nonce: 0, gasPrice: 0n, v: 0n, r, s, ...fields, hash } as never
+  return pair
+}
+
+describe('a type number that chains use for different transactions', () => {
+  test.each<[string, number, { readonly type: number }, readonly unknown[]]>([
+    ['a deposit of Mantle', 5000, { ...deposit, ethValue: '0x3' } as never, [...ofDeposit, 3, input]],
+    // Nodes leave out what is empty.
+    ['a deposit of Mantle without ETH', 5000, deposit, [...ofDeposit, 0, input]],
+    ['a deposit of Kroma', 255, { ...deposit, isSystemTx: null } as never, [...ofDeposit.slice(0, -1), input]],
+    [
+      'a message of Scroll',
+      534352,
+      { type: 0x7e, queueIndex: '0x5', gas: 9n, to: address('b'), value: 7n, input: '0xabcd', sender: address('a'), from: address('a') } as never,
+      [5, 9, bytes(address('b')), 7, input, bytes(address('a'))],
+    ],
+    [
+      'a sponsored transaction of Ronin',
+      2020,
+      {
+        ...{ type: 0x64, chainId: 2020, nonce: 1, maxPriorityFeePerGas: 1n, maxFeePerGas: 2n, gas: 9n, from: address('a'), to: address('b'), value: 7n },
+        ...{ input: '0xabcd', expiredTime: '0x270f', payerV: '0x0', payerR: '0x1', payerS: '0x2' },
+      } as never,
+      [2020, 1, 1, 2, 9, bytes(address('b')), 7, input, 9999, 0, 1, 2, 1, 3, 4],
+    ],
+  ])('%s is skipped, with the reason', async (_, chainId, fields, list) => {
+    const { block } = withTransaction(fields, list)
+    const { checks, skipped } = await verifyBlock(block, undefined, { chainId })
+    expect(checks).not.toContain('transactions')
+    expect(skipped).toContainEqual({ check: 'transactions', reason: `hexline does not know this chain's transactions of type 0x${fields.type.toString(16)}` })
+  })
+
+  test.each<[string, number, object, string]>([
+    ['without a sign that it is another one', 7777777, {}, 'transactions[3].hash'],
+    ['with a field that op-geth adds', 7777777, { depositReceiptVersion: '0x1' }, 'transactions[3].hash'],
+    ['where the type is known', 10, { ethValue: '0x3' }, 'transactions[3].hash'],
+    ['on Ethereum', 1, { ethValue: '0x3' }, 'transactions[3].hash'],
+    ['with a field that is not what it has to be', 7777777, { sourceHash: '0x12' }, 'transactions[3].sourceHash'],
+  ])('a deposit whose hash does not fit is wrong %s', async (_, chainId, fields, field) => {
+    const pair = withTransaction({ ...deposit, ...fields, value: 8n } as never, [...ofDeposit, input])
+    await expect(verifyBlock(pair.block, undefined, { chainId })).rejects.toMatchObject({ field })
+  })
+
+  test('a deposit whose hash fits is known by that, whatever else it has', async () => {
+    const { block } = withTransaction({ ...deposit, ethValue: '0x3' } as never, [...ofDeposit, input])
+    // The block is made for another transaction.
+    for (const chainId of [5000, 7777777]) await expect(verifyBlock(block, undefined, { chainId })).rejects.toMatchObject({ field: 'transactionsRoot' })
+  })
+
+  test('a transaction of Ethereum that is said to have it is found', async () => {
+    for (const i of made.block.transactions.keys()) {
+      const pair = copy()
+      Object.assign(pair.block.transactions[i] as MinedTransaction, { type: 0x7e, ethValue: '0x3' })
+      expect(await fieldOf(pair, { chainId: 5000 })).toBe(`transactions[${i}].type`)
+    }
+  })
+})
+
 describe('a transaction of an unknown type', () => {
   test('is skipped, with the reason', async () => {
     const pair = copy()
@@ -38,7 +111,7 @@ describe('a transaction of an unknown type', () => {
     for (const log of receipt.logs) log.transactionHash = transaction.hash
     await expect(verifyBlock(pair.block)).resolves.toMatchObject({
       skipped: [
-        { check: 'transactions', reason: 'hexline does not know transactions of type 0x55' },
+        { check: 'transactions', reason: "hexline does not know this chain's transactions of type 0x55" },
         { check: 'receipts', reason: 'there are no receipts' },
         { check: 'size', reason: 'not all of the block can be encoded' },
       ],
