@@ -8,10 +8,10 @@ import type { VerifyCheck } from './verification.ts'
 const place = ['blockHash', 'blockNumber', 'transactionIndex']
 const ofBlock: ReadonlySet<string> = new Set([...headerFields, 'hash', 'transactions', 'receipts'])
 const ofTransaction: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'hash', 'type'])
-const ofReceipt: ReadonlySet<string> = new Set([...place, ...receiptFields, 'transactionHash', 'gasUsed'])
-/** What a receipt repeats of its transaction, or follows from it. */
-const ofBoth: ReadonlySet<string> = new Set(['from', 'to', 'contractAddress'])
-const ofLog: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'address', 'topics', 'data', 'transactionHash', 'logIndex', 'removed'])
+const ofReceipt: ReadonlySet<string> = new Set([...place, ...receiptFields, 'gasUsed'])
+const ofLog: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'address', 'topics', 'data', 'logIndex', 'removed'])
+/** The same of a log whose transaction is proven. */
+const ofLogOfTransaction: ReadonlySet<string> = new Set([...ofLog, 'transactionHash'])
 
 const ofAccess: ReadonlySet<string> = new Set(['address', 'storageKeys'])
 const ofAuthorization: ReadonlySet<string> = new Set(['chainId', 'address', 'nonce', 'yParity', 'r', 's'])
@@ -36,7 +36,8 @@ export function uncoveredFields(
   })
   if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals', names)
   if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
-  if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, transactions?.[i], proven, names)
+  const known = proven.has('transactions') ? transactions : undefined
+  if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, known?.[i], proven, names)
   return [...names]
 }
 
@@ -45,7 +46,7 @@ function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<Ve
   const hashed = transactionFields(type)
   each(transaction, (name) => {
     if (ofTransaction.has(name) || hashed?.has(name)) return
-    if (name === 'from' && type <= 4 && proven.has('senders')) return
+    if (name === 'from' && hasSender(transaction, proven)) return
     if (name === 'gasPrice' && type <= 4 && proven.has('prices')) return
     // See `repeatFault`.
     if ((name === 'yParity' || name === 'v') && (type === 0 ? isGiven(v) && v >= 27n : type <= 4)) return
@@ -58,26 +59,37 @@ function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<Ve
   for (const item of transaction.authorizationList ?? []) uncoveredOfItem(item, ofAuthorization, 'transactions.authorizationList', names)
 }
 
+/** Whether the sender of a transaction, which its hash does not cover, is proven. */
+function hasSender({ type }: Transaction, proven: ReadonlySet<VerifyCheck>): boolean {
+  return type <= 4 && proven.has('senders')
+}
+
 function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: string, names: Set<string>): void {
   each(item, (name) => {
     if (!covered.has(name)) names.add(`${path}.${name}`)
   })
 }
 
+/** `transaction` is undefined if it is not proven, and so nothing that follows from it. */
 function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefined, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
   const ofState = hasRoot(receipt) ? 'status' : 'root'
   const hasNonce = typeof receipt.depositReceiptVersion === 'number'
+  const hashed = transaction && transactionFields(transaction.type)
   each(receipt, (name) => {
     if (name === ofState || (name === 'depositNonce' && !hasNonce)) names.add(`receipts.${name}`)
     if (ofReceipt.has(name)) return
     if (transaction !== undefined) {
-      if (ofBoth.has(name) && (name !== 'contractAddress' || transaction.type <= 4)) return
+      if (name === 'transactionHash') return
+      if ((name === 'from' || name === 'to') && hashed?.has(name)) return
+      // A contract's address is made of the sender's and the nonce.
+      if ((name === 'from' || name === 'contractAddress') && hasSender(transaction, proven)) return
       if (name === 'effectiveGasPrice' && proven.has('prices') && transaction.type <= 4) return
       if (name === 'blobGasUsed' && transaction.type === 3) return
     }
     names.add(`receipts.${name}`)
   })
-  for (const log of receipt.logs as readonly Log[]) uncoveredOfItem(log, ofLog, 'receipts.logs', names)
+  const covered = transaction === undefined ? ofLog : ofLogOfTransaction
+  for (const log of receipt.logs as readonly Log[]) uncoveredOfItem(log, covered, 'receipts.logs', names)
 }
 
 /** Calls for each field that has a value. */

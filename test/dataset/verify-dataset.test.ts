@@ -68,7 +68,7 @@ describe('what is proven', () => {
     const report = await verifyDataset(dir)
     expect(report).toMatchObject({ chainId: 1, from: FIRST, to: LAST, ranges: 3, blocks: COUNT, files: 15, rows: 23 * COUNT, skipped: {}, against: null })
     expect(report.checks).toEqual(all(everything))
-    expect(report.uncovered).toEqual(['transactions.from'])
+    expect(report.uncovered).toEqual(['receipts.contractAddress', 'receipts.from', 'transactions.from'])
     expect(report.lastHash).toBe(server.blocks.get(LAST)?.block.hash)
     const sizes = await Promise.all((await readdir(dir, { recursive: true })).filter((name) => /\d/.test(name)).map((name) => readFile(join(dir, name))))
     expect(report.bytes).toBe(sizes.reduce((sum, { length }) => sum + length, 0))
@@ -84,7 +84,10 @@ describe('what is proven', () => {
       'ndjson',
       ['blocks', 'receipts'],
       ['files', 'rows', 'link', 'header', 'receiptsRoot', 'logsBloom', 'withdrawalsRoot', 'uncles'],
-      ['blocks.size', 'receipts.blobGasUsed', 'receipts.contractAddress', 'receipts.effectiveGasPrice', 'receipts.from', 'receipts.to'],
+      [
+        'blocks.size',
+        ...['blobGasUsed', 'contractAddress', 'effectiveGasPrice', 'from', 'logs.transactionHash', 'to', 'transactionHash'].map((name) => `receipts.${name}`),
+      ],
     ],
     ['parquet', ['blocks', 'logs'], ['files', 'rows', 'link', 'header', 'logsBloom', 'uncles'], ['blocks.size', 'blocks.transactionCount', 'logs.*']],
     ['ndjson', ['transactions', 'logs'], ['files', 'rows', 'transactionHashes'], ['logs.*', 'transactions.from', 'transactions.gasPrice']],

@@ -14,7 +14,8 @@ const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value))
 test('a block is proven by its JSON, with senders if they are wanted', async () => {
   const json = { block: bytesOf(made.block), receipts: bytesOf(made.receipts) }
   const checks = ['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'size']
-  expect((await createBytesVerifier(FULL))(json)).toEqual({ checks, skipped: [], uncovered: ['transactions.from'] })
+  const uncovered = ['transactions.from', 'receipts.from', 'receipts.contractAddress']
+  expect((await createBytesVerifier(FULL))(json)).toEqual({ checks, skipped: [], uncovered })
   expect((await createBytesVerifier({ ...FULL, senders: true }))(json).checks).toEqual([...checks, 'senders'])
 })
 

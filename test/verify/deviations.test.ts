@@ -142,7 +142,7 @@ describe('a header', () => {
     Object.assign(pair.block, { author: '0x00', madeUp: '0x1' })
     const { checks, uncovered } = await verifyBlock(pair.block, pair.receipts)
     expect(checks).toContain('hash')
-    expect(uncovered).toEqual(['author', 'madeUp', 'transactions.from'])
+    expect(uncovered).toEqual(['author', 'madeUp', 'transactions.from', 'receipts.from', 'receipts.contractAddress'])
   })
 
   test('with an unknown field is skipped if the hash does not fit', async () => {

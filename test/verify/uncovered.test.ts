@@ -26,7 +26,7 @@ describe('uncoveredFields', () => {
     ['withdrawals', ['withdrawals']],
     ['size', ['size']],
     ['prices', ['transactions.gasPrice', 'receipts.effectiveGasPrice']],
-    ['senders', ['transactions.from']],
+    ['senders', ['transactions.from', 'receipts.from', 'receipts.contractAddress']],
   ])('names what only the check of %s proves', (check, names) => {
     // The gas price of types 0 and 1 is in their hash.
     expect(ofBlock({}, without(check))).toEqual(names)
@@ -95,6 +95,7 @@ describe('of a receipt', () => {
     [{ type: 0 }, { from: '0x', to: '0x', contractAddress: '0x' }, []],
     [{ type: 4 }, { contractAddress: '0x' }, []],
     [{ type: 0x7e }, { from: '0x', to: '0x', contractAddress: '0x' }, ['receipts.contractAddress']],
+    [{ type: 0x6a }, { from: '0x', to: '0x' }, ['receipts.from', 'receipts.to']],
     [{ type: 4 }, { effectiveGasPrice: 1n }, []],
     [{ type: 5 }, { effectiveGasPrice: 1n }, ['receipts.effectiveGasPrice']],
     [{ type: 3 }, { blobGasUsed: 1n, blobGasPrice: 1n }, ['receipts.blobGasPrice']],
@@ -106,9 +107,12 @@ describe('of a receipt', () => {
   ])('%o: %o', (transaction, receipt, names) => expect(ofOne(transaction, receipt)).toEqual(names))
 
   test('without its transaction, what it repeats is not proven', () => {
-    const receipt = { logs: [], from: '0x', to: '0x', contractAddress: '0x', effectiveGasPrice: 1n, blobGasUsed: 1n, gasUsed: 1n } as unknown as Receipt
-    expect(uncoveredFields({} as Block, undefined, [receipt], without())).toEqual(
-      ['from', 'to', 'contractAddress', 'effectiveGasPrice', 'blobGasUsed'].map((name) => `receipts.${name}`),
-    )
+    const ofTransaction = { transactionHash: '0x', from: '0x', to: '0x', contractAddress: '0x', effectiveGasPrice: 1n, blobGasUsed: 1n }
+    const receipt = { ...ofTransaction, logs: [{ transactionHash: '0x', logIndex: 0 }], gasUsed: 1n } as unknown as Receipt
+    const names = [...Object.keys(ofTransaction), 'logs.transactionHash'].map((name) => `receipts.${name}`)
+    expect(uncoveredFields({} as Block, undefined, [receipt], without())).toEqual(names)
+    // The same if the transaction is there, but not proven.
+    expect(ofOne({ type: 3 }, receipt, without('transactions'))).toEqual(names)
+    expect(ofOne({ type: 3 }, receipt)).toEqual([])
   })
 })
