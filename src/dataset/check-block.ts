@@ -150,7 +150,8 @@ export class BlockChecker {
     if (proven.includes('transactionHashes')) this.#checkChain(stored, files)
     const unproven = this.#header.tables.filter((table) => stored[table]?.length !== 0 && !isCovered(table, proven))
     const uncovered = this.#uncovered([...result.uncovered, ...this.#uncoveredAlone(stored, block, proven, result.checks)])
-    return { proven, skipped, uncovered: [...uncovered, ...unproven.map((table) => `${table}.*`)] }
+    const ofProven = uncovered.filter((column) => !unproven.includes(column.split('.')[0] as DatasetTable))
+    return { proven, skipped, uncovered: [...ofProven, ...unproven.map((table) => `${table}.*`)] }
   }
 
   /** With the checks that are not begun because columns are missing. */

@@ -4,9 +4,13 @@ import { hasRoot, receiptFields } from './receipt.ts'
 import { transactionFields } from './transaction.ts'
 import type { VerifyCheck } from './verification.ts'
 
+/** What the hash of each transaction proves. A root in an unproven header proves nothing. */
+const withoutHeader: readonly VerifyCheck[] = ['transactions', 'senders']
+/** The hash is the node's word; `uncoveredFields` says more of the others. */
+const besideHeader: ReadonlySet<string> = new Set(['hash', 'transactions', 'receipts'])
+
 /** Where a transaction, receipt or log stands. */
 const place = ['blockHash', 'blockNumber', 'transactionIndex']
-const ofBlock: ReadonlySet<string> = new Set([...headerFields, 'hash', 'transactions', 'receipts'])
 const ofTransaction: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'hash', 'type'])
 const ofReceipt: ReadonlySet<string> = new Set([...place, ...receiptFields, 'gasUsed'])
 const ofLog: ReadonlySet<string> = new Set([...place, 'blockTimestamp', 'address', 'topics', 'data', 'logIndex', 'removed'])
@@ -25,15 +29,18 @@ export function uncoveredFields(
   block: Block,
   transactions: readonly Transaction[] | undefined,
   receipts: readonly Receipt[] | undefined,
-  proven: ReadonlySet<VerifyCheck>,
+  checks: ReadonlySet<VerifyCheck>,
 ): string[] {
   const names = new Set<string>()
+  const isHeaderProven = checks.has('hash')
+  const proven = isHeaderProven ? checks : new Set(withoutHeader.filter((check) => checks.has(check)))
   each(block, (name) => {
-    if (ofBlock.has(name)) return
+    if (besideHeader.has(name) || (isHeaderProven && headerFields.has(name))) return
     const isProven =
       (name === 'uncles' && proven.has('uncles')) || (name === 'withdrawals' && proven.has('withdrawals')) || (name === 'size' && proven.has('size'))
     if (!isProven) names.add(name)
   })
+  if (checks.has('receipts') && !proven.has('receipts')) names.add('receipts')
   if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals', names)
   if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
   const known = proven.has('transactions') ? transactions : undefined

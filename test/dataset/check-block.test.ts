@@ -107,6 +107,11 @@ describe('each column that is not stored takes away the checks that need it, and
   })
 })
 
+it('a header that is not proven leaves what the hashes of transactions cover, and nothing of other tables', async () => {
+  const ofTransactions = ['transactions.from', 'transactions.gasPrice']
+  expect(check(await rowsOf(), tableNames, ['blocks.stateRoot']).uncovered).toEqual([...ofTransactions, 'blocks.*', 'receipts.*', 'logs.*', 'withdrawals.*'])
+})
+
 describe('what is wrong is found, with its file', () => {
   it.each<[string, readonly DatasetTable[], (rows: Tables) => unknown, string, string]>([
     ['a header', ['blocks'], ({ blocks: [row] }) => Object.assign(row as Fields, { gasLimit: 1n }), 'blocks/f', 'hash'],

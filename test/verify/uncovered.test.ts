@@ -39,6 +39,13 @@ describe('uncoveredFields', () => {
     expect(ofOne(strange, { strange: 1 }, without('transactions', 'receipts'))).toEqual([])
   })
 
+  test('names all that only a root in the header proves, if the header is not proven', () => {
+    const { hash: _, transactions: __, ...header } = block
+    const names = [...Object.keys(header), 'receipts', 'transactions.gasPrice']
+    expect(ofBlock({}, without('hash')).sort()).toEqual(names.sort())
+    expect(ofBlock({}, without('hash', 'receipts', 'withdrawals')).sort()).toEqual(names.filter((name) => name !== 'receipts'))
+  })
+
   test('names each field once, and none that is null', () => {
     expect(ofBlock({ strange: 1, none: null, absent: undefined })).toEqual(['strange'])
     const twice = uncoveredFields(
