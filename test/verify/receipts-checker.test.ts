@@ -125,6 +125,32 @@ describe('is not a fault', () => {
   })
 })
 
+describe('without transactions and types', () => {
+  const untyped = (change: (parts: Parts) => void = () => {}) =>
+    faultOf((parts) => {
+      parts.transactions = undefined
+      delete (at(parts.receipts, 3) as Partial<Receipt>).type
+      change(parts)
+    })
+
+  test('a root that does not fit proves nothing, with the reason', () => {
+    expect(untyped()).toBe('a receipt has no type, and the block has only the hashes of its transactions')
+  })
+
+  test('a root that fits is proven, since a receipt of type 0 has none in it', () => {
+    const fault = faultOf((parts) => {
+      parts.transactions = undefined
+      for (const receipt of parts.receipts) if (receipt.type === 0) delete (receipt as Partial<Receipt>).type
+    })
+    expect(fault).toBeUndefined()
+  })
+
+  test('what is wrong without the root is found', () => {
+    expect(untyped(({ receipts }) => (at(receipts, 3).gasUsed += 1n))).toContain('receipts[3].gasUsed: expected')
+    expect(untyped(({ block }) => ((block as Block).logsBloom = `0x${'00'.repeat(256)}`))).toContain('block 7: logsBloom: expected')
+  })
+})
+
 test('a receipt after those that the roots cover is not looked at', () => {
   const after = (parts: Parts) => {
     parts.receipts.push({ logs: [{} as Log] } as unknown as Receipt)
