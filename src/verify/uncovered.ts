@@ -31,24 +31,24 @@ export function uncoveredFields(
   receipts: readonly Receipt[] | undefined,
   checks: ReadonlySet<VerifyCheck>,
 ): string[] {
-  const names = new Set<string>()
+  const names = new Names()
   const isHeaderProven = checks.has('hash')
   const proven = isHeaderProven ? checks : new Set(withoutHeader.filter((check) => checks.has(check)))
   each(block, (name) => {
     if (besideHeader.has(name) || (isHeaderProven && headerFields.has(name))) return
     const isProven =
       (name === 'uncles' && proven.has('uncles')) || (name === 'withdrawals' && proven.has('withdrawals')) || (name === 'size' && proven.has('size'))
-    if (!isProven) names.add(name)
+    if (!isProven) names.add('', name)
   })
-  if (checks.has('receipts') && !proven.has('receipts')) names.add('receipts')
-  if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals', names)
+  if (checks.has('receipts') && !proven.has('receipts')) names.add('', 'receipts')
+  if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals.', names)
   if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
   const known = proven.has('transactions') ? transactions : undefined
   if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, known?.[i], proven, names)
-  return [...names]
+  return names.list
 }
 
-function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
+function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<VerifyCheck>, names: Names): void {
   const { type, v } = transaction
   const hashed = transactionFields(type)
   each(transaction, (name) => {
@@ -60,10 +60,10 @@ function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<Ve
     if (name === 'chainId' && type === 0 && isGiven(v) && v >= 35n) return
     // What some nodes call the fee cap.
     if (name === 'gasPrice' && hashed?.has('maxFeePerGas') && !isGiven(transaction.maxFeePerGas)) return
-    names.add(`transactions.${name}`)
+    names.add('transactions.', name)
   })
-  for (const item of transaction.accessList ?? []) uncoveredOfItem(item, ofAccess, 'transactions.accessList', names)
-  for (const item of transaction.authorizationList ?? []) uncoveredOfItem(item, ofAuthorization, 'transactions.authorizationList', names)
+  for (const item of transaction.accessList ?? []) uncoveredOfItem(item, ofAccess, 'transactions.accessList.', names)
+  for (const item of transaction.authorizationList ?? []) uncoveredOfItem(item, ofAuthorization, 'transactions.authorizationList.', names)
 }
 
 /** Whether the sender of a transaction, which its hash does not cover, is proven. */
@@ -71,19 +71,19 @@ function hasSender({ type }: Transaction, proven: ReadonlySet<VerifyCheck>): boo
   return type <= 4 && proven.has('senders')
 }
 
-function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: string, names: Set<string>): void {
+function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: string, names: Names): void {
   each(item, (name) => {
-    if (!covered.has(name)) names.add(`${path}.${name}`)
+    if (!covered.has(name)) names.add(path, name)
   })
 }
 
 /** `transaction` is undefined if it is not proven, and so nothing that follows from it. */
-function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefined, proven: ReadonlySet<VerifyCheck>, names: Set<string>): void {
+function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefined, proven: ReadonlySet<VerifyCheck>, names: Names): void {
   const ofState = hasRoot(receipt) ? 'status' : 'root'
   const hasNonce = typeof receipt.depositReceiptVersion === 'number'
   const hashed = transaction && transactionFields(transaction.type)
   each(receipt, (name) => {
-    if (name === ofState || (name === 'depositNonce' && !hasNonce)) names.add(`receipts.${name}`)
+    if (name === ofState || (name === 'depositNonce' && !hasNonce)) names.add('receipts.', name)
     if (ofReceipt.has(name)) return
     if (transaction !== undefined) {
       if (name === 'transactionHash') return
@@ -93,10 +93,25 @@ function uncoveredOfReceipt(receipt: Receipt, transaction: Transaction | undefin
       if (name === 'effectiveGasPrice' && proven.has('prices') && transaction.type <= 4) return
       if (name === 'blobGasUsed' && transaction.type === 3) return
     }
-    names.add(`receipts.${name}`)
+    names.add('receipts.', name)
   })
   const covered = transaction === undefined ? ofLog : ofLogOfTransaction
-  for (const log of receipt.logs as readonly Log[]) uncoveredOfItem(log, covered, 'receipts.logs', names)
+  for (const log of receipt.logs as readonly Log[]) uncoveredOfItem(log, covered, 'receipts.logs.', names)
+}
+
+/** Names by what stands in front of them, which is put there only once for each. */
+class Names {
+  readonly #byPath = new Map<string, Set<string>>()
+
+  add(path: string, name: string): void {
+    const names = this.#byPath.get(path)
+    if (names === undefined) this.#byPath.set(path, new Set([name]))
+    else names.add(name)
+  }
+
+  get list(): string[] {
+    return [...this.#byPath].flatMap(([path, names]) => [...names].map((name) => path + name))
+  }
 }
 
 /** Calls for each field that has a value. */
