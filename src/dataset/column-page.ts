@@ -1,7 +1,8 @@
 import zlib from 'node:zlib'
-import type { ColumnMetaData, PageHeader } from 'hyparquet'
-import { sizes } from './parquet-column.ts'
-import type { ColumnType } from './tables.ts'
+import type { PageHeader } from 'hyparquet'
+import { extremesOf, sizes } from './parquet-column.ts'
+import { type Codec, type ColumnChunk, columnChunk, type PageForm, type ParquetLibrary, pageHeader } from './parquet-form.ts'
+import type { Column, ColumnType } from './tables.ts'
 
 /*
  * A column of a row group as the writer stores it (parquet-file.ts): one page in PLAIN encoding,
@@ -9,8 +10,8 @@ import type { ColumnType } from './tables.ts'
  * of them would take several times as much memory and time.
  */
 
-/** The part of hyparquet that reads a page. */
-export interface PageLibrary {
+/** The parts of hyparquet that read a page, and of hyparquet-writer that make its header. */
+export interface PageLibrary extends ParquetLibrary {
   readonly parquetHeader: (reader: { view: DataView; offset: number }) => PageHeader
   readonly snappyUncompress: (input: Uint8Array, output: Uint8Array) => void
 }
@@ -66,36 +67,39 @@ export class ColumnPage {
 }
 
 /**
- * Reads a column chunk of `rows` rows, whose page has passed `checkPages`. Throws an error for
- * levels and values that the writer does not make, so that all readers see what is verified here.
+ * Reads the column chunk that begins at `start`, whose page has passed `checkPages`, and makes what
+ * the footer has to say of it. Throws an error for a header, levels and values that the writer does
+ * not make, so that all readers see what is verified here.
  */
 export function readPage(
-  { parquetHeader, snappyUncompress }: PageLibrary,
-  type: ColumnType,
+  library: PageLibrary,
+  { name, type }: Pick<Column, 'name' | 'type'>,
   rows: number,
-  chunk: Buffer,
-  { codec }: ColumnMetaData,
-): ColumnPage {
-  const reader = { view: new DataView(chunk.buffer, chunk.byteOffset, chunk.length), offset: 0 }
-  const { uncompressed_page_size, data_page_header_v2 } = parquetHeader(reader)
-  const page = data_page_header_v2 as NonNullable<typeof data_page_header_v2>
-  const levels = page.definition_levels_byte_length
-  const content = chunk.subarray(reader.offset + levels)
+  { start, bytes, codec }: { readonly start: number; readonly bytes: Buffer; readonly codec: Codec },
+): { page: ColumnPage; chunk: ColumnChunk } {
+  const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), offset: 0 }
+  const { uncompressed_page_size, data_page_header_v2 } = library.parquetHeader(reader)
+  const { definition_levels_byte_length: levels, num_nulls } = data_page_header_v2 as NonNullable<typeof data_page_header_v2>
+  const header = reader.offset
+  const content = bytes.subarray(header + levels)
   const size = uncompressed_page_size - levels
-  const present = presentRows(chunk.subarray(reader.offset, reader.offset + levels), rows)
-  const values = page.is_compressed && codec !== 'UNCOMPRESSED' ? decompressed(content, size, codec, snappyUncompress) : content
+  const present = presentRows(bytes.subarray(header, header + levels), rows)
+  const values = codec === 'UNCOMPRESSED' ? content : decompressed(content, size, codec, library.snappyUncompress)
   if (values.length !== size) throw new Error(`a page has ${values.length} bytes instead of ${size}`)
-  const column = new ColumnPage(type, rows, present, values)
-  if (column.nulls !== page.num_nulls) throw new Error(`a page has ${column.nulls} nulls instead of ${page.num_nulls}`)
-  return column
+  const page = new ColumnPage(type, rows, present, values)
+  if (page.nulls !== num_nulls) throw new Error(`a page has ${page.nulls} nulls instead of ${num_nulls}`)
+  const crc = zlib.crc32(bytes.subarray(header))
+  const form: PageForm = { rows, nulls: page.nulls, levels, values: size, stored: content.length, codec, crc }
+  if (!pageHeader(library, form).equals(bytes.subarray(0, header))) throw new Error('a page with a header or a CRC-32 that the writer does not make for it')
+  return { page, chunk: columnChunk({ name, type, start, header, page: form, extremes: extremesOf(type, values) }) }
 }
 
-function decompressed(bytes: Buffer, size: number, codec: ColumnMetaData['codec'], snappy: PageLibrary['snappyUncompress']): Buffer {
+function decompressed(bytes: Buffer, size: number, codec: Codec, snappy: PageLibrary['snappyUncompress']): Buffer {
   if (codec === 'ZSTD') {
     const { zstdDecompressSync } = zlib as unknown as { zstdDecompressSync(input: Uint8Array, options: object): Buffer }
     return zstdDecompressSync(bytes, { maxOutputLength: size })
   }
-  if (codec !== 'SNAPPY') throw new Error(`a page is compressed with ${codec}`)
+  if (codec !== 'SNAPPY') throw new Error(`a page is compressed with ${codec satisfies 'UNCOMPRESSED'}`)
   const output = Buffer.allocUnsafeSlow(size)
   snappy(bytes, output)
   return output

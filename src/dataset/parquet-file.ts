@@ -1,32 +1,10 @@
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
-import type { Writer } from 'hyparquet-writer/src/types.js'
 import { VERSION } from '../version.ts'
 import { DataFile } from './data-file.ts'
 import type { FileEntry } from './manifest.ts'
-import { type ParquetColumn, type SchemaElement, schemaOf } from './parquet-column.ts'
-
-/** The part of hyparquet-writer that is used: the container. Columns are encoded here. */
-export interface ParquetLibrary {
-  readonly newWriter: () => Writer & { getBytes(): Uint8Array }
-  readonly writePageHeader: typeof import('hyparquet-writer/src/datapage.js').writePageHeader
-  readonly writeMetadata: typeof import('hyparquet-writer/src/metadata.js').writeMetadata
-  readonly snappyCompress: typeof import('hyparquet-writer/src/snappy.js').snappyCompress
-}
-
-type RowGroup = Parameters<ParquetLibrary['writeMetadata']>[1]['row_groups'][number]
-type ColumnChunk = RowGroup['columns'][number]
-
-/** Loads hyparquet-writer, which only exports to Parquet need. */
-export async function loadParquet(): Promise<ParquetLibrary> {
-  const [{ ByteWriter }, { writePageHeader }, { writeMetadata }, { snappyCompress }] = await Promise.all([
-    import('hyparquet-writer'),
-    import('hyparquet-writer/src/datapage.js'),
-    import('hyparquet-writer/src/metadata.js'),
-    import('hyparquet-writer/src/snappy.js'),
-  ])
-  return { newWriter: () => new ByteWriter(), writePageHeader, writeMetadata, snappyCompress }
-}
+import type { ParquetColumn } from './parquet-column.ts'
+import { type ColumnChunk, columnChunk, footer, MAGIC, type PageForm, type ParquetLibrary, pageHeader, type RowGroup, rowGroup } from './parquet-form.ts'
 
 export type Compression = 'zstd' | 'snappy'
 
@@ -41,8 +19,6 @@ const zstd = zstdCompress && promisify<Buffer, Buffer>(zstdCompress)
  */
 const SAMPLE = 16 * 1024
 const WORTH = 0.9
-
-const MAGIC = Buffer.from('PAR1')
 
 /** A Parquet file that is written row group by row group, with one page for each column. */
 export class ParquetFile {
@@ -73,33 +49,16 @@ export class ParquetFile {
   /** Writes the columns as a row group. They must not change until the promise resolves. */
   async writeGroup(columns: readonly ParquetColumn[]): Promise<void> {
     const rows = columns[0]?.rows ?? 0
-    const start = this.#offset
     const pages = await Promise.all(columns.map((column) => this.#compressed(column.data)))
     const chunks: ColumnChunk[] = []
-    let total = 0n
-    for (const [i, column] of columns.entries()) {
-      const chunk = await this.#writeColumn(column, pages[i] as Buffer | undefined)
-      total += chunk.meta_data?.total_uncompressed_size ?? 0n
-      chunks.push(chunk)
-    }
+    for (const [i, column] of columns.entries()) chunks.push(await this.#writeColumn(column, pages[i] as Buffer | undefined))
     this.#rows += rows
-    this.#groups.push({ columns: chunks, total_byte_size: total, num_rows: BigInt(rows), total_compressed_size: BigInt(this.#offset - start) })
+    this.#groups.push(rowGroup(rows, chunks))
   }
 
   /** Writes the footer. */
   async finish(columns: readonly ParquetColumn[]): Promise<FileEntry> {
-    const schema: SchemaElement[] = [{ name: 'root', num_children: columns.length }, ...columns.map(({ name, type }) => schemaOf(name, type))]
-    const writer = this.#library.newWriter()
-    this.#library.writeMetadata(writer, {
-      version: 2,
-      created_by: `hexline ${VERSION}`,
-      schema,
-      num_rows: BigInt(this.#rows),
-      row_groups: this.#groups,
-      metadata_length: 0,
-    })
-    await this.#write(Buffer.from(writer.getBytes()))
-    await this.#write(MAGIC)
+    await this.#write(footer(this.#library, columns, this.#groups, `hexline ${VERSION}`))
     return await this.#file.finish(this.#rows)
   }
 
@@ -112,43 +71,22 @@ export class ParquetFile {
   }
 
   async #writeColumn(column: ParquetColumn, compressed: Buffer | undefined): Promise<ColumnChunk> {
-    const { data, levels, rows, nulls, extremes } = column
-    const page = compressed ?? data
-    const { type } = schemaOf(column.name, column.type)
-    const writer = this.#library.newWriter()
-    this.#library.writePageHeader(writer, {
-      type: 'DATA_PAGE_V2',
-      uncompressed_page_size: levels.length + data.length,
-      compressed_page_size: levels.length + page.length,
-      crc: zlib.crc32(page, zlib.crc32(levels)) | 0,
-      data_page_header_v2: {
-        num_values: rows,
-        num_nulls: nulls,
-        num_rows: rows,
-        encoding: 'PLAIN',
-        definition_levels_byte_length: levels.length,
-        repetition_levels_byte_length: 0,
-        is_compressed: compressed !== undefined,
-      },
-    })
-    const header = Buffer.from(writer.getBytes())
+    const { name, type, data, levels, rows, nulls, extremes } = column
+    const stored = compressed ?? data
+    const page: PageForm = {
+      rows,
+      nulls,
+      levels: levels.length,
+      values: data.length,
+      stored: stored.length,
+      codec: compressed === undefined ? 'UNCOMPRESSED' : this.#compression === 'zstd' ? 'ZSTD' : 'SNAPPY',
+      crc: zlib.crc32(stored, zlib.crc32(levels)),
+    }
+    const header = pageHeader(this.#library, page)
     const start = this.#offset
     await this.#write(Buffer.concat([header, levels]))
-    if (page.length > 0) await this.#write(page)
-    return {
-      file_offset: BigInt(start),
-      meta_data: {
-        type: type as NonNullable<typeof type>,
-        encodings: ['PLAIN', 'RLE'],
-        path_in_schema: [column.name],
-        codec: compressed === undefined ? 'UNCOMPRESSED' : this.#compression === 'zstd' ? 'ZSTD' : 'SNAPPY',
-        num_values: BigInt(rows),
-        total_uncompressed_size: BigInt(header.length + levels.length + data.length),
-        total_compressed_size: BigInt(this.#offset - start),
-        data_page_offset: BigInt(start),
-        statistics: { null_count: BigInt(nulls), ...(extremes && { min_value: extremes.min, max_value: extremes.max }) },
-      },
-    }
+    if (stored.length > 0) await this.#write(stored)
+    return columnChunk({ name, type, start, header: header.length, page, extremes })
   }
 
   /** Undefined where compression saves little. */

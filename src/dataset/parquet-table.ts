@@ -1,6 +1,7 @@
 import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
 import { isHex, ParquetColumn } from './parquet-column.ts'
-import { type Compression, ParquetFile, type ParquetLibrary } from './parquet-file.ts'
+import { type Compression, ParquetFile } from './parquet-file.ts'
+import type { ParquetLibrary } from './parquet-form.ts'
 import type { TableFile } from './table-file.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 

@@ -1,12 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AsyncBuffer, ColumnChunk, ColumnMetaData, FileMetaData, RowGroup, SchemaElement } from 'hyparquet'
+import type { AsyncBuffer, ColumnMetaData, FileMetaData, SchemaElement } from 'hyparquet'
 import { IntegrityError } from '../errors.ts'
 import { plain } from '../verify/mismatch.ts'
 import { checkPages } from './check-pages.ts'
 import { type ColumnPage, type PageLibrary, readPage } from './column-page.ts'
 import { falsehood } from './falsehood.ts'
-import { extremesOf, schemaOf } from './parquet-column.ts'
+import { schemaOf } from './parquet-column.ts'
+import { type Codec, type ColumnChunk, footer, loadParquet, MAGIC, type RowGroup, rowGroup } from './parquet-form.ts'
 import type { Column } from './tables.ts'
 
 /** Rows of a file, column by column, in the order of the columns. */
@@ -16,10 +17,10 @@ export interface ColumnValues {
 }
 
 /**
- * The rows of a Parquet file, a row group at a time. The file must have these columns, and the
- * statistics of each group must be those of its values: databases skip groups by them. For the same
- * reason, the file must have no index, since none is written, and nothing else that gives readers
- * types. Throws `IntegrityError` for any other file.
+ * The rows of a Parquet file, a row group at a time. The file must have these columns, and all that
+ * stands around the values has to be what the writer makes for them: by it, readers find the values
+ * and give them types, and databases skip groups. Throws `IntegrityError` for any other file; what
+ * is wrong in the footer as a whole, after the last rows.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
   const handle = await open(join(dir, file), 'r')
@@ -28,17 +29,26 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     const metadata = await reading(file, () => metadataOf(buffer))
     checkSchema(file, metadata, columns)
     const library = await loadReader()
-    let count = 0
+    const groups: RowGroup[] = []
+    let offset = MAGIC.length
     for (const group of metadata.row_groups) {
       const rows = Number(group.num_rows)
       checkChunks(file, group, columns)
       await reading(file, () => checkPages(file, buffer, group))
-      const pages = await reading(file, () => readGroup(library, buffer, group, rows, columns))
-      checkStatistics(file, group, columns, pages)
-      yield { rows, columns: pages }
-      count += rows
+      const pages = await reading(file, () => readGroup(library, buffer, group, columns, offset))
+      const made = rowGroup(
+        rows,
+        pages.map(({ chunk }) => chunk),
+      )
+      checkStatistics(file, group, made)
+      yield { rows, columns: pages.map(({ page }) => page) }
+      groups.push(made)
+      offset += Number(made.total_compressed_size)
     }
-    if (BigInt(count) !== metadata.num_rows) throw falsehood({ file }, 'rows', count, metadata.num_rows, ' in the footer')
+    const count = groups.reduce((sum, { num_rows }) => sum + num_rows, 0n)
+    if (count !== metadata.num_rows) throw falsehood({ file }, 'rows', count, metadata.num_rows, ' in the footer')
+    const { created_by = '' } = metadata
+    await reading(file, () => checkAround(file, buffer, offset, footer(library, columns, groups, created_by)))
   } finally {
     await handle.close()
   }
@@ -77,26 +87,48 @@ async function metadataOf(buffer: AsyncBuffer): Promise<FileMetaData> {
 }
 
 async function loadReader(): Promise<PageLibrary> {
-  const [{ parquetHeader }, { snappyUncompress }] = await Promise.all([import('hyparquet/src/column.js'), import('hyparquet')])
-  return { parquetHeader, snappyUncompress }
+  const [{ parquetHeader }, { snappyUncompress }, library] = await Promise.all([import('hyparquet/src/column.js'), import('hyparquet'), loadParquet()])
+  return { ...library, parquetHeader, snappyUncompress }
 }
 
+/**
+ * Checks the start of a file, and that its pages, which end at `offset`, are followed by this
+ * footer alone.
+ */
+async function checkAround(file: string, buffer: AsyncBuffer, offset: number, expected: Buffer): Promise<void> {
+  const start = Buffer.from(await buffer.slice(0, MAGIC.length))
+  if (!start.equals(MAGIC)) throw falsehood({ file }, 'content', plain(`${MAGIC}`), plain(`0x${start.toString('hex')}`), ' at its start')
+  const found = Buffer.from(await buffer.slice(Math.min(offset, buffer.byteLength)))
+  if (found.equals(expected)) return
+  const at = offset + expected.findIndex((byte, i) => byte !== found[i])
+  throw falsehood(
+    { file },
+    'footer',
+    plain('the one that hexline writes for these pages'),
+    plain(`another one from byte ${at} on`),
+    ', which readers may take for other values',
+  )
+}
+
+/** Reads the pages of a group, which stand one after another from `offset` on. */
 async function readGroup(
   library: PageLibrary,
   file: AsyncBuffer,
-  { columns: chunks }: RowGroup,
-  rows: number,
+  { columns: chunks, num_rows }: RowGroup,
   columns: readonly Column[],
-): Promise<ColumnPage[]> {
-  const pages: ColumnPage[] = []
-  for (const [i, { name, type }] of columns.entries()) {
-    const meta_data = metadataOfChunk(chunks[i])
-    const start = Number(meta_data.data_page_offset)
-    const bytes = Buffer.from(await file.slice(start, start + Number(meta_data.total_compressed_size)))
+  offset: number,
+): Promise<{ page: ColumnPage; chunk: ColumnChunk }[]> {
+  const pages: { page: ColumnPage; chunk: ColumnChunk }[] = []
+  let start = offset
+  for (const [i, column] of columns.entries()) {
+    const { data_page_offset, total_compressed_size, codec } = metadataOfChunk(chunks[i])
     try {
-      pages.push(readPage(library, type, rows, bytes, meta_data))
+      if (Number(data_page_offset) !== start) throw new Error(`a page at ${data_page_offset} instead of ${start}`)
+      const bytes = Buffer.from(await file.slice(start, start + Number(total_compressed_size)))
+      pages.push(readPage(library, column, Number(num_rows), { start, bytes, codec: codec as Codec }))
+      start += bytes.length
     } catch (error) {
-      throw new Error(`${name}: ${(error as Error).message}`)
+      throw new Error(`${column.name}: ${(error as Error).message}`)
     }
   }
   return pages
@@ -122,19 +154,13 @@ function described(element: SchemaElement | undefined): string {
   return [...parts, logical_type === undefined ? undefined : Object.entries(logical_type).sort().join(' ')].filter((part) => part !== undefined).join(' ')
 }
 
-/** Checks that a row group has these columns, and nothing but their pages. */
+/** Checks that a row group has these columns. */
 function checkChunks(file: string, { columns: chunks }: RowGroup, columns: readonly Column[]): void {
   for (let i = 0; i < Math.max(chunks.length, columns.length); i++) {
     const [chunk, column] = [chunks[i], columns[i]]
     const name = column?.name
     const path = chunk?.meta_data?.path_in_schema.join('.')
     if (chunk === undefined || column === undefined || path !== name) throw falsehood({ file }, 'columns', name, path)
-    const { bloom_filter_offset, dictionary_page_offset, type: stored } = metadataOfChunk(chunk)
-    const { type: declared } = schemaOf(column.name, column.type)
-    if (stored !== declared) throw falsehood({ file }, `${name} (type)`, declared, stored)
-    const { file_path, column_index_offset, offset_index_offset } = chunk
-    for (const [part, found] of Object.entries({ file_path, column_index_offset, offset_index_offset, bloom_filter_offset, dictionary_page_offset }))
-      if (found !== undefined) throw falsehood({ file }, `${name} (${part})`, undefined, found)
   }
 }
 
@@ -143,16 +169,14 @@ function metadataOfChunk(chunk: ColumnChunk | undefined): ColumnMetaData {
   return (chunk as ColumnChunk).meta_data as ColumnMetaData
 }
 
-function checkStatistics(file: string, { columns: chunks }: RowGroup, columns: readonly Column[], pages: readonly ColumnPage[]): void {
-  for (const [i, { name, type }] of columns.entries()) {
-    const { statistics } = metadataOfChunk(chunks[i])
-    if (statistics === undefined) continue
-    const { nulls, bytes } = pages[i] as ColumnPage
-    const { min, max } = extremesOf(type, bytes) ?? {}
-    const { null_count = BigInt(nulls), min_value = min, max_value = max, min: oldMin = min, max: oldMax = max } = statistics
-    const of = (what: string) => `${name} (${what})`
-    if (null_count !== BigInt(nulls)) throw falsehood({ file }, of('nulls'), nulls, null_count)
-    for (const found of [min_value, oldMin]) if (found !== min) throw falsehood({ file }, of('smallest value'), min, found)
-    for (const found of [max_value, oldMax]) if (found !== max) throw falsehood({ file }, of('largest value'), max, found)
+/** Checks the statistics of a group, by which databases skip rows. */
+function checkStatistics(file: string, { columns: chunks }: RowGroup, { columns: made }: RowGroup): void {
+  for (const [i, chunk] of made.entries()) {
+    const { path_in_schema, statistics: { null_count, min_value, max_value } = {} } = metadataOfChunk(chunk)
+    const { statistics: found } = metadataOfChunk(chunks[i])
+    const of = (what: string) => `${path_in_schema.join('.')} (${what})`
+    if (found?.null_count !== null_count) throw falsehood({ file }, of('nulls'), null_count, found?.null_count)
+    if (found?.min_value !== min_value) throw falsehood({ file }, of('smallest value'), min_value, found?.min_value)
+    if (found?.max_value !== max_value) throw falsehood({ file }, of('largest value'), max_value, found?.max_value)
   }
 }

@@ -2,7 +2,7 @@ import { IntegrityError } from 'hexline'
 import type { AsyncBuffer, RowGroup } from 'hyparquet'
 import { beforeAll, expect, it } from 'vitest'
 import { checkPages } from '../../src/dataset/check-pages.ts'
-import { loadParquet, type ParquetLibrary } from '../../src/dataset/parquet-file.ts'
+import { loadParquet, type ParquetLibrary } from '../../src/dataset/parquet-form.ts'
 
 let library: ParquetLibrary
 beforeAll(async () => {

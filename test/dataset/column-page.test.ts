@@ -1,9 +1,9 @@
-import type { ColumnMetaData } from 'hyparquet'
+import zlib from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { describe, expect, it } from 'vitest'
 import { ColumnPage, readPage } from '../../src/dataset/column-page.ts'
-import { loadParquet } from '../../src/dataset/parquet-file.ts'
+import { loadParquet, pageHeader } from '../../src/dataset/parquet-form.ts'
 import { pageOf, type Stored, storedIn } from '../support/column-page.ts'
 
 // Whole files are read in read-parquet.test.ts.
@@ -35,18 +35,14 @@ it('values that do not fill the page', () => {
 
 describe('the levels of a page', () => {
   /** Reads a page of `rows` numbers, of which these are there. */
-  async function read(rows: number, levels: readonly number[], values: readonly number[], num_nulls = rows - values.length): Promise<ColumnPage> {
+  async function read(rows: number, levels: readonly number[], values: readonly number[], num_nulls = rows - values.length, wrong = 0): Promise<ColumnPage> {
     const library = await loadParquet()
-    const writer = library.newWriter()
     const data = Buffer.from(Int32Array.from(values).buffer)
-    const size = levels.length + data.length
-    const lengths = { definition_levels_byte_length: levels.length, repetition_levels_byte_length: 0 }
-    library.writePageHeader(writer, {
-      ...{ type: 'DATA_PAGE_V2', uncompressed_page_size: size, compressed_page_size: size },
-      data_page_header_v2: { num_values: rows, num_nulls, num_rows: rows, encoding: 'PLAIN', ...lengths, is_compressed: false },
-    })
-    const chunk = Buffer.concat([Buffer.from(writer.getBytes()), Buffer.from(levels), data])
-    return readPage({ parquetHeader, snappyUncompress }, 'int32', rows, chunk, { codec: 'UNCOMPRESSED' } as ColumnMetaData)
+    const content = Buffer.concat([Buffer.from(levels), data])
+    const sizes = { levels: levels.length, values: data.length, stored: data.length }
+    const header = pageHeader(library, { rows, nulls: num_nulls, ...sizes, codec: 'UNCOMPRESSED', crc: zlib.crc32(content) ^ wrong })
+    const chunk = { start: 4, bytes: Buffer.concat([header, content]), codec: 'UNCOMPRESSED' } as const
+    return readPage({ ...library, parquetHeader, snappyUncompress }, { name: 'number', type: 'int32' }, rows, chunk).page
   }
 
   it('are one for all rows, or a bit for each', async () => {
@@ -71,5 +67,9 @@ describe('the levels of a page', () => {
 
   it('have as many nulls as the header says', async () => {
     await expect(read(2, [3, 0b10], [8], 0)).rejects.toThrow('a page has 1 nulls instead of 0')
+  })
+
+  it('and the values have the CRC-32 of the header', async () => {
+    await expect(read(2, [4, 1], [7, 8], 0, 1)).rejects.toThrow('a page with a header or a CRC-32 that the writer does not make for it')
   })
 })

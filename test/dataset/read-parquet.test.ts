@@ -2,11 +2,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { IntegrityError } from 'hexline'
+import { type ColumnChunk, type ColumnMetaData, type FileMetaData, parquetMetadata } from 'hyparquet'
 import { parquetWriteBuffer, type SchemaElement } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasZstd } from '../../src/dataset/ndjson-files.ts'
 import { ParquetColumn, schemaOf } from '../../src/dataset/parquet-column.ts'
-import { loadParquet, ParquetFile } from '../../src/dataset/parquet-file.ts'
+import { ParquetFile } from '../../src/dataset/parquet-file.ts'
+import { loadParquet } from '../../src/dataset/parquet-form.ts'
 import { readParquet } from '../../src/dataset/read-parquet.ts'
 import { type Column, tables } from '../../src/dataset/tables.ts'
 import { type Stored, storedIn } from '../support/column-page.ts'
@@ -149,10 +151,7 @@ it.each([
 describe('pages that the writer does not make are refused', () => {
   // Other layouts have other readers, which may see other values.
   it('several pages', async () => {
-    const page = { name: 'number', data: [1n, 2n, 3n, null], index: { offsetIndex: false, columnIndex: false } }
-    await other([page])
-    expect(await read(columns('number'))).toEqual([[1n], [2n], [3n], [null]])
-    await other([page], { pageSize: 8 })
+    await other([{ name: 'number', data: [1n, 2n, 3n, null], index: { offsetIndex: false, columnIndex: false } }], { pageSize: 8 })
     expect(await fault(columns('number'))).toMatchObject({ field: 'number (rows of the page)', expected: '4' })
   })
 
@@ -200,13 +199,106 @@ describe('what a database would skip rows by', () => {
     await write(of, [rows], 'snappy', (made) => Object.defineProperty(made[1] as ParquetColumn, 'nulls', { value: 0 }))
     expect(await fault(of)).toMatchObject({ field: 'content', found: 'hash: a page has 1 nulls instead of 0' })
   })
+})
+
+describe('what readers may take in two ways is refused', () => {
+  /** Writes two groups, and the file again with another footer. */
+  async function reform(of: readonly Column[], change: (footer: Buffer) => Buffer | Promise<Buffer>): Promise<void> {
+    const rows = [['0x1', hex('11'), hex('22'), '0x5']]
+    await write(of, [rows, rows])
+    const bytes = await readFile(join(dir, 'file'))
+    const at = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8)
+    const footer = await change(bytes.subarray(at, -8))
+    await writeFile(join(dir, 'file'), Buffer.concat([bytes.subarray(0, at), footer, lengthOf(footer)]))
+  }
+  const of = columns('number', 'hash', 'parentHash', 'baseFeePerGas')
+
+  /** Replaces bytes of a footer, in hex; the last of them that are there. */
+  const put = (from: string, to: string) => (footer: Buffer) => {
+    const at = footer.lastIndexOf(from, undefined, 'hex')
+    expect(at).toBeGreaterThan(0)
+    return Buffer.concat([footer.subarray(0, at), Buffer.from(to, 'hex'), footer.subarray(at + from.length / 2)])
+  }
+
+  it('no change', async () => {
+    await reform(of, (footer) => footer)
+    expect(await read(of)).toHaveLength(2)
+  })
 
   it.each([
-    ['offset_index_offset', { offsetIndex: true }],
-    ['column_index_offset', { columnIndex: true, offsetIndex: true }],
-    ['bloom_filter_offset', { bloomFilter: true, offsetIndex: false }],
-  ])('%s: an index, which the writer never makes', async (field, index) => {
-    await other([{ name: 'number', data: [1n, 2n], index }], { pageSize: 8 })
-    expect((await fault(columns('number'))).field).toBe(`number (${field})`)
+    // The type of each field stands in its first byte, with its distance from the one before.
+    ['a field twice, once with another type', put('250a1500154c', '250a1504040e00154c')],
+    ['a field of another type: 64 bits for the precision', put('1500154c', '1500164c')],
+    ['a number in more bytes than it needs', put('1500154c', '158000154c')],
+    ['a field that no reader knows', put('1500154c', '1500154c5500')],
+    ['bytes behind the end', (footer: Buffer) => Buffer.concat([footer, Buffer.alloc(1)])],
+  ])('in the footer, %s', async (_, change) => {
+    await reform(of, change)
+    const error = await fault(of)
+    expect(error).toMatchObject({ field: 'footer', expected: 'the one that hexline writes for these pages' })
+    expect(error.message).toMatch(/^file: footer: .* another one from byte \d+ on, which readers may take for other values$/)
+  })
+
+  it.each<[string, (metadata: FileMetaData, chunk: ColumnChunk, meta: ColumnMetaData) => void]>([
+    ['an index', (_, chunk) => Object.assign(chunk, { offset_index_offset: 4n, offset_index_length: 4 })],
+    ['a bloom filter', (_, __, meta) => Object.assign(meta, { bloom_filter_offset: 4n })],
+    ['a dictionary', (_, __, meta) => Object.assign(meta, { dictionary_page_offset: 4n })],
+    ['another file', (_, chunk) => Object.assign(chunk, { file_path: 'other' })],
+    ['another type', (_, __, meta) => Object.assign(meta, { type: 'INT96' })],
+    ['other notes on encodings', (_, __, meta) => Object.assign(meta, { encoding_stats: [{ page_type: 'DATA_PAGE_V2', encoding: 'PLAIN', count: 1 }] })],
+    [
+      'an order of the rows',
+      (metadata) => Object.assign(metadata.row_groups[1] as object, { sorting_columns: [{ column_idx: 0, descending: false, nulls_first: false }] }),
+    ],
+  ])('%s', async (_, change) => {
+    await reform(of, async (footer) => {
+      const metadata = metadataOf(footer)
+      const chunk = metadata.row_groups[1]?.columns[0] as ColumnChunk
+      change(metadata, chunk, chunk.meta_data as ColumnMetaData)
+      const { newWriter, writeMetadata } = await loadParquet()
+      const writer = newWriter()
+      writeMetadata(writer, metadata)
+      return Buffer.from(writer.getBytes()).subarray(0, -4)
+    })
+    expect((await fault(of)).field).toBe('footer')
+  })
+
+  it('a page of another column, or behind a gap', async () => {
+    await reform(of, async (footer) => {
+      const places = metadataOf(footer).row_groups.flatMap((group) => group.columns)
+      const [honest, forged] = [places[1], places[2]].map((place) => zigzag(Number(place?.file_offset)))
+      return put(`26${honest}`, `26${forged}`)(footer)
+    })
+    expect((await fault(of)).found).toMatch(/^hash: a page at \d+ instead of \d+$/)
+  })
+
+  it.each([
+    ['the start of the file', 0, 'content'],
+    ['the header of a page', 4, 'number (page)'],
+    ['the CRC-32 of a page', 12, 'content'],
+  ])('another byte in %s', async (_, at, field) => {
+    await write(of, [[['0x1', hex('11'), hex('22'), '0x5']]])
+    const bytes = await readFile(join(dir, 'file'))
+    bytes[at] = (bytes[at] as number) ^ 0x10
+    await writeFile(join(dir, 'file'), bytes)
+    expect((await fault(of)).field).toBe(field)
   })
 })
+
+function metadataOf(footer: Buffer): FileMetaData {
+  return parquetMetadata(Buffer.concat([footer, lengthOf(footer)]), { geoparquet: false, parsers: { timestampFromMicroseconds: (micros) => micros } })
+}
+
+function lengthOf(footer: Buffer): Buffer {
+  const end = Buffer.from('....PAR1')
+  end.writeUInt32LE(footer.length)
+  return end
+}
+
+/** A whole number as Thrift has it, in hex. */
+function zigzag(value: number): string {
+  const bytes: number[] = []
+  let rest = 2 * value
+  for (; rest > 127; rest >>= 7) bytes.push((rest & 127) | 128)
+  return Buffer.from([...bytes, rest]).toString('hex')
+}
