@@ -112,7 +112,7 @@ export function checkPlaces(block: StoredBlock, files: FileNames, chainId: numbe
         if (!isNext) throw fail('logs', `${path}.logIndex`, isCounted ? last + 1 : plain(`more than ${last}`), logIndex)
         last = logIndex
       }
-      if (removed !== undefined && removed !== false) throw fail('logs', `${path}.removed`, false, removed)
+      if (removed) throw fail('logs', `${path}.removed`, false, removed)
       if (transactionIndex === undefined) continue
       const most = transactionHashes === undefined ? Number.POSITIVE_INFINITY : transactionHashes.length - 1
       if (typeof transactionIndex !== 'number' || transactionIndex < before || transactionIndex > most)

@@ -58,6 +58,8 @@ export class ColumnRows {
   #extra: Bound | undefined
   /** Values that a DECIMAL could not hold, by `table.column`. */
   readonly nulls: Record<string, number> = {}
+  /** Columns, as `table.column`, that are null in a row whose value is in `extra`. */
+  readonly misfits = new Set<string>()
 
   constructor(table: DatasetTable, columns: readonly Column[], decoders: FieldDecoders) {
     this.#table = table
@@ -132,9 +134,12 @@ export class ColumnRows {
       if (columns !== undefined || fieldsElsewhere[this.#table].includes(field)) {
         if (columns === undefined || columns.length === 0) throw falsehood(place, `extra.${field}`, plain('nothing, since it has its place elsewhere'), value)
         const there = fields[field]
-        const isThere = Array.isArray(there) && columns.length > 1 ? there.length > 0 : there !== undefined
+        const isThere = Array.isArray(there) && columns.length > 1 ? there.length > 0 : there !== undefined && there !== null
         if (isThere || fits(columns, value)) throw falsehood(place, `extra.${field}`, plain('nothing, since its column holds it'), value)
-        for (const { name, type } of columns) if (type === 'decimal') this.#countNull(name)
+        for (const { name, type } of columns) {
+          this.misfits.add(`${this.#table}.${name}`)
+          if (type === 'decimal') this.#countNull(name)
+        }
       }
       const decoded = this.#decoded(field, value)
       // A plain assignment of `__proto__` would give the row fields that it does not have.

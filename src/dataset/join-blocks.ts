@@ -2,7 +2,7 @@ import { plain } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
 import { falsehood } from './falsehood.ts'
 import type { DatasetHeader, RangeEntry } from './manifest.ts'
-import { isPlaced, type Row, readRows } from './table-rows.ts'
+import { isPlaced, type Row, readRows, type TableSource } from './table-rows.ts'
 import type { DatasetTable } from './tables.ts'
 
 /** The rows of a block in each table that is stored; undefined for tables that cannot be joined. */
@@ -30,12 +30,17 @@ export function fileNamesOf({ tables }: DatasetHeader, { files }: RangeEntry): F
  * rows of each table must be in the order of their blocks, and of blocks of the range. A table
  * whose rows do not say their block is read to its end first. Throws `IntegrityError`.
  */
-export async function* joinBlocks(dir: string, header: DatasetHeader, range: RangeEntry, mostRows = MOST_ROWS): AsyncGenerator<StoredBlock> {
+export async function* joinBlocks(
+  dir: string,
+  header: DatasetHeader,
+  range: RangeEntry,
+  { onMisfit, mostRows = MOST_ROWS }: Pick<TableSource, 'onMisfit'> & { readonly mostRows?: number } = {},
+): AsyncGenerator<StoredBlock> {
   const cursors: [DatasetTable, Cursor][] = []
   try {
     for (const [i, table] of header.tables.entries()) {
       const file = range.files[i] as RangeEntry['files'][number]
-      const rows = readRows({ dir, header, range, table, file })
+      const rows = readRows({ dir, header, range, table, file, onMisfit })
       if (isPlaced(header, table)) cursors.push([table, new Cursor(table, file.name, rows, mostRows)])
       else for await (const _ of rows);
     }

@@ -12,6 +12,7 @@ const ZERO = 0x30
 const SMALL_X = 0x78
 const SMALL_T = 0x74
 const SMALL_F = 0x66
+const BACKSLASH = 0x5c
 
 /** Bytes of a value in a page; 0 where they vary, and for the bits of a boolean. */
 export const sizes: Readonly<Record<ColumnType, number>> = {
@@ -28,6 +29,9 @@ export const sizes: Readonly<Record<ColumnType, number>> = {
   timestamp: 8,
   json: 0,
 }
+
+/** The types of columns of quantities, which a node may send as JSON numbers. */
+const IS_NUMBER: Readonly<Partial<Record<ColumnType, boolean>>> = { uint256: true, decimal: true, int32: true, int64: true, timestamp: true }
 
 /** A column in the schema of a file. */
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
@@ -192,14 +196,20 @@ export class ParquetColumn {
   }
 
   /**
-   * Adds the value whose JSON is in `bytes` from `from` to `to`. False if the column cannot hold
-   * it: then nothing was added.
+   * Adds the value whose JSON is in `bytes` from `from` to `to`, however it is spelled. False if
+   * the column cannot hold it: then nothing was added.
    */
   add(bytes: Buffer, from: number, to: number): boolean {
     this.#ensure(this.#fixed === 0 ? to - from + 4 : this.#fixed)
-    const isAdded = this.#put(bytes, from, to)
+    const isAdded = this.#put(bytes, from, to) || this.#putOther(bytes, from, to)
     if (isAdded) this.#present.push(true)
     return isAdded
+  }
+
+  /** Puts a value that is spelled in another way than usual. */
+  #putOther(bytes: Buffer, from: number, to: number): boolean {
+    const usual = IS_NUMBER[this.type] && bytes[from] !== QUOTE ? hexOf(bytes.toString('latin1', from, to)) : unescaped(bytes, from, to)
+    return usual !== undefined && this.#put(usual, 0, usual.length)
   }
 
   /** Adds the last value again, `times` times. */
@@ -365,6 +375,26 @@ export class ParquetColumn {
     this.#size = from + this.#fixed
     return true
   }
+}
+
+/** The quantity that a JSON number is, as the JSON of its hex; undefined for anything else. */
+function hexOf(json: string): Buffer | undefined {
+  const hex = hexOfNumber(json)
+  return hex === undefined ? undefined : Buffer.from(`"${hex}"`)
+}
+
+/** The hex of a JSON number that is a quantity, in any spelling; undefined for anything else. */
+export function hexOfNumber(json: string): string | undefined {
+  const value = json === '' ? Number.NaN : Number(json)
+  return Number.isSafeInteger(value) && value >= 0 ? `0x${value.toString(16)}` : undefined
+}
+
+/**
+ * The JSON from `from` to `to` without escapes that it does not need; undefined if it has none.
+ */
+export function unescaped(bytes: Buffer, from: number, to: number): Buffer | undefined {
+  const json = bytes.subarray(from, to)
+  return json.includes(BACKSLASH) ? Buffer.from(JSON.stringify(JSON.parse(json.toString('utf8')))) : undefined
 }
 
 /** Whether these bytes are `0x` and digits. */

@@ -1,5 +1,5 @@
 import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
-import { isHex, ParquetColumn } from './parquet-column.ts'
+import { isHex, ParquetColumn, unescaped } from './parquet-column.ts'
 import { type Compression, ParquetFile } from './parquet-file.ts'
 import type { ParquetLibrary } from './parquet-form.ts'
 import type { TableFile } from './table-file.ts'
@@ -80,6 +80,8 @@ class TableColumns {
   #misfits: Misfit[] = []
   /** Starts and ends of the topics of each log of a block; -1 where it has no more. */
   #topics = new Int32Array(2 * TOPICS * 256)
+  /** Where they are, for the logs of the block that had them with escapes. */
+  readonly #unescaped = new Map<number, Buffer>()
 
   constructor(table: DatasetTable, sources: readonly Column[]) {
     this.#table = table
@@ -147,6 +149,7 @@ class TableColumns {
    */
   #findTopics({ bytes, rows }: CutTable): void {
     const field = rows.names.indexOf('topics')
+    this.#unescaped.clear()
     if (field < 0) return
     const width = 2 * TOPICS
     if (this.#topics.length < rows.count * width) this.#topics = new Int32Array(2 * rows.count * width)
@@ -155,6 +158,11 @@ class TableColumns {
       const [from, to] = [rows.from(row, field), rows.to(row, field)]
       if (from < 0 || bytes[from] === SMALL_N) continue
       if (this.#splitTopics(bytes, from, to, row * width)) continue
+      const usual = unescaped(bytes, from, to)
+      if (usual !== undefined && this.#splitTopics(usual, 0, usual.length, row * width)) {
+        this.#unescaped.set(row, usual)
+        continue
+      }
       this.#topics.fill(-1, row * width, (row + 1) * width)
       this.#misfits.push({ row, field: 'topics', from, to })
     }
@@ -181,7 +189,8 @@ class TableColumns {
     for (let row = 0; row < rows.count; row++) {
       const at = 2 * (TOPICS * row + item)
       const from = this.#topics[at] as number
-      if (from < 0 || !column.add(bytes, from, this.#topics[at + 1] as number)) column.addNull()
+      const all = this.#unescaped.size === 0 ? bytes : (this.#unescaped.get(row) ?? bytes)
+      if (from < 0 || !column.add(all, from, this.#topics[at + 1] as number)) column.addNull()
     }
   }
 

@@ -48,7 +48,9 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     const count = groups.reduce((sum, { num_rows }) => sum + num_rows, 0n)
     if (count !== metadata.num_rows) throw falsehood({ file }, 'rows', count, metadata.num_rows, ' in the footer')
     const { created_by = '' } = metadata
-    await reading(file, () => checkAround(file, buffer, offset, footer(library, columns, groups, created_by)))
+    // By this, too, some readers tell how to read.
+    const createdBy = /^hexline [\w.+-]+$/.test(created_by) ? created_by : 'hexline'
+    await reading(file, () => checkAround(file, buffer, offset, footer(library, columns, groups, createdBy)))
   } finally {
     await handle.close()
   }

@@ -24,6 +24,8 @@ export interface TableSource {
   readonly range: RangeEntry
   readonly table: DatasetTable
   readonly file: FileEntry
+  /** Called at the end with each column that could not hold a value. */
+  readonly onMisfit?: ((column: string) => void) | undefined
 }
 
 const decoders = {
@@ -78,7 +80,7 @@ function fieldsApart(table: DatasetTable, stored: readonly DatasetTable[]): read
   return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))
 }
 
-async function* rowsOfColumns({ dir, header, range, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
+async function* rowsOfColumns({ dir, header, range, table, file, onMisfit }: TableSource): AsyncGenerator<readonly Row[]> {
   const names = header.columns?.[table] ?? []
   const columns = tables[table].filter(({ name }) => names.includes(name))
   const make = new ColumnRows(table, columns, fieldDecoders(table))
@@ -101,6 +103,7 @@ async function* rowsOfColumns({ dir, header, range, table, file }: TableSource):
     }
     first += values.rows
   }
+  for (const column of make.misfits) onMisfit?.(column)
   for (const column of columns) {
     const name = `${table}.${column.name}`
     const [said = 0, counted = 0] = [range.nulls[name], make.nulls[name]]

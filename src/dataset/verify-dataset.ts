@@ -59,8 +59,9 @@ export interface DatasetReport {
   /** Number of blocks for which a check could not be made, by check and reason. */
   readonly skipped: Readonly<Record<string, Readonly<Record<string, number>>>>
   /**
-   * Columns, as `table.column`, with values that no hash covers and that follow from nothing else;
-   * `table.*` for a table of which rows are not proven.
+   * Columns, as `table.column`, with values that no hash covers and that follow from nothing else,
+   * or that are null in a row whose value is in `extra`; `table.*` for a table of which rows are
+   * not proven.
    */
   readonly uncovered: readonly string[]
   /** The node comparison: how many blocks, and the seed that chooses the same ones again. */

@@ -72,7 +72,7 @@ it('a block with more rows than fit into memory is refused before they are there
   const manifest = await write('ndjson', { tables: ['transactions'] })
   const range = manifest.ranges[0] as RangeEntry
   const read = async (most: number) => {
-    for await (const _ of joinBlocks(dir, manifest, range, most));
+    for await (const _ of joinBlocks(dir, manifest, range, { mostRows: most }));
   }
   const most = Math.max(...Array.from({ length: range.to - range.from + 1 }, (_, i) => datasetBlock(range.from + i).transactions.length))
   await read(most)

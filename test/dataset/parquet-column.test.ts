@@ -45,8 +45,14 @@ describe('numbers', () => {
     )
   })
 
+  it.each(bounds)('%s: JSON numbers that are quantities, in any spelling', (type, _, bytesOf) => {
+    for (const json of ['12', '12.0', '1.2e1', '"0x\\u0063"', '"\\u0030xC"']) expect([json, stored(type, json)]).toEqual([json, bytesOf(12n)])
+    for (const json of ['-0', '0.0']) expect([json, stored(type, json)]).toEqual([json, bytesOf(0n)])
+    for (const json of ['-1', '1.5', '1e300', '9007199254740993', '[12]', '"12"']) expect([json, stored(type, json)]).toEqual([json, undefined])
+  })
+
   it.each(bounds)('%s: nothing but hex digits', (type) => {
-    for (const json of ['"0x"', '"0xg"', '"0x1g"', '"0xg1"', '"0x11g1"', '"12"', '12', '""', 'true', '"0x1 "', '"0x-1"', '"1x1"', `"0x${'g'.repeat(32)}"`])
+    for (const json of ['"0x"', '"0xg"', '"0x1g"', '"0xg1"', '"0x11g1"', '"12"', '""', 'true', '"0x1 "', '"0x-1"', '"1x1"', `"0x${'g'.repeat(32)}"`])
       expect([json, stored(type, json)]).toEqual([json, undefined])
   })
 

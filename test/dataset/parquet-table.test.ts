@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { createClient } from 'hexline'
 import { type DatasetTable, type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { blockCutter } from '../../src/dataset/cut-block.ts'
 import { readManifest } from '../../src/dataset/manifest.ts'
+import { loadParquet } from '../../src/dataset/parquet-form.ts'
+import { createParquet, wantedForColumns } from '../../src/dataset/parquet-table.ts'
 import { type Column, type ColumnType, fieldsElsewhere, tableNames, tables } from '../../src/dataset/tables.ts'
 import type { ChainOptions } from '../support/chain-server.ts'
 import { datasetBlock, datasetReceipts, hashOf, startDatasetChain } from '../support/dataset-chain.ts'
@@ -194,9 +197,19 @@ describe('what a column cannot hold', () => {
     const [row] = await query(
       `select nonce, hex(value) as value, "valueDecimal", "gasPrice", "to", type, v, input, gas, lower(hex(s)) as s, extra from '${dir}/transactions/*.parquet' where "blockNumber" = 13 and "transactionIndex" = 1`,
     )
-    expect(row).toMatchObject({ nonce: null, value: 'F'.repeat(64), valueDecimal: null, gasPrice: null, to: null, type: null, v: null, input: null, gas: null })
+    expect(row).toMatchObject({
+      nonce: null,
+      value: 'F'.repeat(64),
+      valueDecimal: null,
+      gasPrice: null,
+      to: null,
+      type: null,
+      v: null,
+      input: null,
+      gas: '21000',
+    })
     expect(row?.s).toBe(`000${'f'.repeat(61)}`)
-    const { value: _, s: __, ...others } = odd
+    const { value: _, s: __, gas: ___, ...others } = odd
     expect(JSON.parse(row?.extra as string)).toEqual(others)
     const { ranges } = (await readManifest(dir)) as NonNullable<Awaited<ReturnType<typeof readManifest>>>
     expect(ranges.map(({ nulls }) => nulls)).toEqual([{}, { 'transactions.valueDecimal': 1, 'transactions.gasPrice': 1 }, {}, {}])
@@ -207,6 +220,31 @@ describe('what a column cannot hold', () => {
       expect.objectContaining({ topic0: null, extra: { topics: ['0x12'] } }),
     ])
     expect(await query(`select count(*)::int as n from '${dir}/transactions/*.parquet' where extra is not null`)).toEqual([{ n: 1 }])
+  })
+
+  it('but for its spelling is there: JSON numbers, and escapes', async () => {
+    const word = hashOf(7)
+    const escaped = (hex: string) => `"\\u0030x${hex.slice(2)}"`
+    const json = `[{"transactionHash":"${word}","blockHash":"${hashOf(3)}","logs":[
+      {"logIndex":0,"transactionIndex":1e0,"address":${escaped(word.slice(0, 42))},"topics":[${escaped(word)},"${word}"],"data":"0x\\u0061b","removed":false},
+      {"logIndex":"0x1","topics":["${word}"]}]}]`
+    const names = tables.logs.map(({ name }) => name)
+    const cutter = blockCutter({ logs: wantedForColumns('logs', names) }, { full: false, receipts: true })
+    const block = { number: '0x3', hash: hashOf(3), parentHash: hashOf(2), timestamp: 1_700_000_000, transactions: [word] }
+    const item = cutter.item(cutter.block(Buffer.from(JSON.stringify(block))), cutter.receipts(Buffer.from(json)))
+    const file = await createParquet(await loadParquet(), dir, 'file.parquet', { table: 'logs', names, compression: 'snappy' })
+    await file.add(item)
+    await file.finish()
+    await file.publish()
+    const bytes = (value: string) => value.slice(2).toUpperCase()
+    expect(
+      await query(
+        `select epoch("blockTimestamp")::bigint as time, "logIndex", "transactionIndex" as i, hex(address) as address, hex(topic0) as a, hex(topic1) as b, hex(data) as data, extra from '${dir}/file.parquet'`,
+      ),
+    ).toEqual([
+      { time: '1700000000', logIndex: 0, i: 1, address: bytes(word).slice(0, 40), a: bytes(word), b: bytes(word), data: 'AB', extra: null },
+      { time: '1700000000', logIndex: 1, i: null, address: null, a: bytes(word), b: null, data: null, extra: null },
+    ])
   })
 
   it('is in its own column or in extra: no field is lost', () => {

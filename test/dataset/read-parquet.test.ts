@@ -243,6 +243,7 @@ describe('what readers may take in two ways is refused', () => {
     ['an index', (_, chunk) => Object.assign(chunk, { offset_index_offset: 4n, offset_index_length: 4 })],
     ['a bloom filter', (_, __, meta) => Object.assign(meta, { bloom_filter_offset: 4n })],
     ['a dictionary', (_, __, meta) => Object.assign(meta, { dictionary_page_offset: 4n })],
+    ['another writer', (metadata) => Object.assign(metadata, { created_by: 'parquet-mr version 1.8.0' })],
     ['another file', (_, chunk) => Object.assign(chunk, { file_path: 'other' })],
     ['another type', (_, __, meta) => Object.assign(meta, { type: 'INT96' })],
     ['other notes on encodings', (_, __, meta) => Object.assign(meta, { encoding_stats: [{ page_type: 'DATA_PAGE_V2', encoding: 'PLAIN', count: 1 }] })],

@@ -21,6 +21,8 @@ const LAST = FIRST + COUNT - 1
 const compressed = ['ndjson.gz', ...(hasZstd ? (['ndjson.zst'] as const) : [])] as const
 const formats = ['ndjson', ...compressed, 'parquet'] as const
 
+type Raw = Readonly<Record<string, unknown>>
+
 let answer: ChainOptions['answer']
 let server: ValidChain
 let client: Client
@@ -113,6 +115,43 @@ describe('what is proven', () => {
     expect(skipped.transactionHashes).toEqual({
       'not stored: transactions.blockNumber, transactions.transactionIndex, transactions.type, transactions.from, transactions.to and 16 more': COUNT,
     })
+  })
+
+  /** Changes what the node sends of its first block, and of the receipts of that block. */
+  const spoil = (ofBlock: (block: Raw) => Raw, ofReceipts: (receipts: readonly Raw[]) => readonly Raw[] = (receipts) => receipts) => {
+    answer = ({ method, params }, right) => {
+      if (Number(params[0]) !== FIRST || right === null) return undefined
+      const { block, receipts } = server.blocks.get(FIRST) as unknown as { block: Raw; receipts: readonly Raw[] }
+      if (method === 'eth_getBlockByNumber') return { result: ofBlock(block) }
+      return method === 'eth_getBlockReceipts' ? { result: ofReceipts(receipts) } : undefined
+    }
+  }
+  const firstLog = (change: Raw) => (receipts: readonly Raw[]) => {
+    const at = receipts.findIndex(({ logs }) => (logs as Raw[]).length > 0)
+    return receipts.map((receipt, i) =>
+      i === at ? { ...receipt, logs: (receipt.logs as Raw[]).map((log, k) => (k === 0 ? { ...log, ...change } : log)) } : receipt,
+    )
+  }
+
+  it.each(['parquet', 'ndjson'] as const)('%s: what export accepts with all checks, such as JSON numbers', async (format) => {
+    spoil(
+      ({ gasUsed, timestamp, baseFeePerGas, withdrawals, ...block }) => ({
+        ...block,
+        ...{ gasUsed: Number(gasUsed), timestamp: Number(timestamp), baseFeePerGas: Number(baseFeePerGas) },
+        withdrawals: (withdrawals as Raw[]).map(({ amount, ...each }) => ({ ...each, amount: Number(amount) })),
+      }),
+      firstLog({ logIndex: 0, removed: 0 }),
+    )
+    await write({ format, verify: 'full' })
+    const { uncovered } = await verifyDataset(dir, { senders: true })
+    // No column of booleans can hold it.
+    expect(uncovered).toEqual(format === 'parquet' ? ['logs.removed'] : [])
+  })
+
+  it('no column whose value is in extra', async () => {
+    spoil((block) => ({ ...block, totalDifficulty: `0x1${'0'.repeat(40)}` }), firstLog({ logIndex: 0, removed: '' }))
+    await write({ format: 'parquet' })
+    expect((await verifyDataset(dir, { senders: true })).uncovered).toEqual(['blocks.totalDifficulty', 'logs.removed'])
   })
 
   it('of one topic without the one before it', async () => {
