@@ -5,7 +5,8 @@ import { fault, under } from '../eth/codec/codec-path.ts'
 import { UNUSUAL } from '../eth/codec/read-plan.ts'
 import { compact, skipValue, viewOf } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
-import { ObjectCutter, plainText, type Rows, type Text } from './object-cutter.ts'
+import { type CutField, ObjectCutter, plainText, type Rows, type Text } from './object-cutter.ts'
+import { hexOfNumber } from './parquet-column.ts'
 import type { DatasetTable } from './tables.ts'
 
 /** What to find in the rows of a table. */
@@ -53,7 +54,7 @@ const HASH = /^0x[0-9a-fA-F]{64}$/
 
 /**
  * Reads the blocks of a range, and their receipts, as the rows of these tables. All bytes are
- * checked to be JSON; of duplicate names in an object, the last one counts.
+ * checked to be JSON, in which no object has a name twice.
  */
 export function blockCutter(
   wanted: Readonly<Partial<Record<DatasetTable, Wanted>>>,
@@ -153,14 +154,8 @@ export function blockCutter(
 }
 
 /** Cuts a list that is a field of each row of another cutter. Null is a list without items. */
-function listCut(cutter: ObjectCutter): (text: Text, at: number, row: number) => number {
-  let before = 0
-  let last = -1
-  return (text, at, row) => {
-    // Of two lists of one row, the last one counts.
-    if (row === last && cutter.rows.count > before) cutter.rows.cutTo(before)
-    else before = cutter.rows.count
-    last = row
+function listCut(cutter: ObjectCutter): CutField {
+  return (text, at) => {
     if (text.bytes[at] === OPEN_BRACKET) return cutter.cutArray(text, at)
     if (text.bytes[at] !== SMALL_N) throw UNUSUAL
     return skipValue(text.bytes, text.view, at, text.isPlain)
@@ -205,8 +200,7 @@ function valueEnd({ bytes, view, isPlain }: Text): number {
 /** A quantity in hex. A node may send a JSON number instead. */
 function quantityAt(bytes: Buffer, from: number, to: number): string | undefined {
   if (from < 0 || bytes[from] === QUOTE) return stringAt(bytes, from, to)
-  const json = bytes.toString('latin1', from, to)
-  return /^\d{1,15}$/.test(json) ? `0x${Number(json).toString(16)}` : undefined
+  return hexOfNumber(bytes.toString('latin1', from, to))
 }
 
 /** The string whose JSON is there; undefined for anything else. */

@@ -1,6 +1,7 @@
+import { fault } from '../eth/codec/codec-path.ts'
 import { type Likeness, newLikeness, skipObject } from '../eth/codec/likeness.ts'
 import { keyIsAt, type Place, placeAfter, READ_ANY, UNUSUAL } from '../eth/codec/read-plan.ts'
-import { plainEnd, skipString, skipValue, viewOf } from '../json/scan.ts'
+import { plainEnd, repeatedName, skipString, skipValue, viewOf } from '../json/scan.ts'
 
 /*
  * Cuts JSON into pieces without decoding any: where each object of a list begins and ends, and
@@ -10,8 +11,10 @@ import { plainEnd, skipString, skipValue, viewOf } from '../json/scan.ts'
  *      └ row 0 ──────────────────────┘└ row 1 ──────────────────────┘
  *               └ hash ┘       └size┘          └ hash ┘       └size┘
  *
- * All bytes are checked to be JSON. The order of the keys is learnt, as in byte-reader.ts: a known
- * key costs a comparison of its bytes.
+ * All bytes are checked to be JSON, in which no object has a name twice: readers differ on which of
+ * the values counts. The order of the keys is learnt, as in byte-reader.ts: a known key costs a
+ * comparison of its bytes. Each known key follows one other, so what leads to it is known to have
+ * each name once.
  */
 
 const QUOTE = 0x22
@@ -92,18 +95,42 @@ export class Rows {
   }
 }
 
-/** Cuts the value at `at`, of a field of this row, and returns the index after it. */
-export type CutField = (text: Text, at: number, row: number) => number
+/** Cuts the value at `at`, and returns the index after it. */
+export type CutField = (text: Text, at: number) => number
 
 /** A key that was found, and what to do with its value. */
-interface Key {
+class Key {
   readonly place: Place
+  /** Undefined before the first one. */
+  readonly name: string | undefined
+  readonly before: Key | undefined
+  /** Whether it is not remembered, nor are those after it. */
+  readonly isStray: boolean
   /** Index among the names; -1 for any other field. */
   readonly field: number
   readonly cut: CutField | undefined
   readonly isApart: boolean
-  next: Key | undefined
-  readonly others: Key[]
+  next: Key | undefined = undefined
+  readonly others: Key[] = []
+  /** Before the first key of the objects in its value. */
+  inner: Key | undefined = undefined
+
+  constructor(place: Place, name: string | undefined, before: Key | undefined, isStray: boolean, field = -1, cut?: CutField, isApart = false) {
+    this.place = place
+    this.name = name
+    this.before = before
+    this.isStray = isStray
+    this.field = field
+    this.cut = cut
+    this.isApart = isApart
+  }
+}
+
+/** Nested deeper than any value that nodes send. */
+const DEEPEST = 16
+
+function start(): Key {
+  return new Key(placeAfter(Buffer.alloc(4), READ_ANY, [], []), undefined, undefined, false)
 }
 
 /** Bounds on the keys that are remembered: in all, and after one other. */
@@ -126,8 +153,9 @@ export class ObjectCutter {
   readonly #cuts: ReadonlyMap<string, CutField>
   readonly #apart: readonly string[]
   readonly #keepsOthers: boolean
-  readonly #start: Key = { place: placeAfter(Buffer.alloc(4), READ_ANY, [], []), field: -1, cut: undefined, isApart: false, next: undefined, others: [] }
+  readonly #start: Key = start()
   readonly #likeness: Likeness = newLikeness()
+  readonly #skipUnlike = (bytes: Buffer, view: DataView, at: number): number => this.#skipNested({ bytes, view, isPlain: true }, at, this.#start, 1)
   #keys = 0
 
   /**
@@ -157,7 +185,7 @@ export class ObjectCutter {
   /**
    * Adds the objects of the array at `at` to the rows; any other item is a row without fields.
    * Returns the index after the array. Throws `UNUSUAL` or `SyntaxError` for anything but an array
-   * without white space between tokens.
+   * without white space between tokens, and `CodecError` for an object with a name twice.
    */
   cutArray(text: Text, at: number): number {
     const { bytes, view, isPlain } = text
@@ -182,7 +210,7 @@ export class ObjectCutter {
   cutObject(text: Text, at: number): number {
     const { rows } = this
     const row = rows.add()
-    const end = this.#isWhole && text.isPlain ? skipObject(text.bytes, text.view, at, this.#likeness) : this.#cutFields(text, at, row)
+    const end = this.#isWhole && text.isPlain ? skipObject(text.bytes, text.view, at, this.#likeness, this.#skipUnlike) : this.#cutFields(text, at, row)
     rows.places[row] = at
     rows.places[row + 1] = end
     return end
@@ -208,13 +236,14 @@ export class ObjectCutter {
       key = next !== undefined && keyIsAt(view, length, i, next.place) ? next : this.#otherNext(text, key, i)
       i += key.place.length
       const from = i
-      if (key.cut !== undefined) i = key.cut(text, i, index)
+      if (key.cut !== undefined) i = key.cut(text, i)
       else if (bytes[i] === QUOTE) {
         i = plainEnd(bytes, view, i + 1)
         if (bytes[i] === QUOTE) i++
         else if (isPlain) throw UNUSUAL
         else i = skipString(bytes, view, from, false)
-      } else i = skipValue(bytes, view, i, isPlain)
+      } else if (bytes[i] === OPEN_BRACE || bytes[i] === OPEN_BRACKET) i = this.#skipNested(text, i, key, 1)
+      else i = skipValue(bytes, view, i, isPlain)
       if (key.field >= 0) {
         // A cut of the field may have made the rows longer.
         const { places } = rows
@@ -224,7 +253,46 @@ export class ObjectCutter {
       } else if (this.#keepsOthers) rows.others.push(index, keyAt, i)
       if (key.isApart && bytes[from] === OPEN_BRACKET) rows.apart.push(index, keyAt, i)
       const byte = bytes[i++]
-      if (byte === CLOSE_BRACE) return i
+      if (byte === CLOSE_BRACE) {
+        if (key.isStray) checkNames(bytes, at, i)
+        return i
+      }
+      if (byte !== COMMA) throw UNUSUAL
+    }
+  }
+
+  /** Index after the list or object at `at`, in the value of a key. */
+  #skipNested(text: Text, at: number, of: Key, depth: number): number {
+    const { bytes, view, isPlain } = text
+    if (depth > DEEPEST) {
+      const end = skipValue(bytes, view, at, isPlain)
+      checkNames(bytes, at, end)
+      return end
+    }
+    const isObject = bytes[at] === OPEN_BRACE
+    const close = isObject ? CLOSE_BRACE : CLOSE_BRACKET
+    let i = at + 1
+    if (bytes[i] === close) return i + 1
+    of.inner ??= start()
+    let key = of.inner
+    for (;;) {
+      if (isObject) {
+        const { next } = key
+        key = next !== undefined && keyIsAt(view, bytes.length, i, next.place) ? next : this.#otherNext(text, key, i)
+        i += key.place.length
+      }
+      const from = i
+      if (bytes[i] === QUOTE) {
+        i = plainEnd(bytes, view, i + 1)
+        if (bytes[i] === QUOTE) i++
+        else i = skipString(bytes, view, from, isPlain)
+      } else if (bytes[i] === OPEN_BRACE || bytes[i] === OPEN_BRACKET) i = this.#skipNested(text, i, key, depth + 1)
+      else i = skipValue(bytes, view, i, isPlain)
+      const byte = bytes[i++]
+      if (byte === close) {
+        if (key.isStray) checkNames(bytes, at, i)
+        return i
+      }
       if (byte !== COMMA) throw UNUSUAL
     }
   }
@@ -237,14 +305,26 @@ export class ObjectCutter {
     const edge = Buffer.from(bytes.subarray(at, end + 1))
     const isShort = edge.length < 4
     const name: string = JSON.parse(edge.toString('utf8', 0, edge.length - 1))
+    const isStray = after.isStray || isShort || this.#keys >= MOST_KEYS || after.others.length >= MOST_OTHERS
     const place = isShort ? { ...this.#start.place, length: edge.length } : placeAfter(edge, READ_ANY, [], [])
-    const key: Key = { place, field: this.#names.get(name) ?? -1, cut: this.#cuts.get(name), isApart: this.#apart.includes(name), next: undefined, others: [] }
-    if (isShort || this.#keys >= MOST_KEYS || after.others.length >= MOST_OTHERS) return key
+    const key = new Key(place, name, after, isStray, this.#names.get(name), this.#cuts.get(name), this.#apart.includes(name))
+    // The names of an object with more keys than are remembered are checked at its end.
+    if (isStray) return key
+    for (let each: Key | undefined = after; each !== undefined; each = each.before) if (each.name === name) throw repeated(name)
     this.#keys++
     if (after.next === undefined) after.next = key
     else after.others.push(key)
     return key
   }
+}
+
+function checkNames(bytes: Buffer, from: number, to: number): void {
+  const name = repeatedName(bytes.subarray(from, to))
+  if (name !== undefined) throw repeated(name)
+}
+
+function repeated(name: string): unknown {
+  return fault('a name that its object does not have yet', name)
 }
 
 /** The text of plain bytes. */

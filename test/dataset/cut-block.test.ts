@@ -105,13 +105,26 @@ describe('a block', () => {
     expect(cut(odd).rows.transactions?.[0]).toContain('"not\\u0065":"\\"\u00e9 ["')
   })
 
-  it('of two lists with a name, the last one counts', () => {
-    const twice = right.replace('"transactions":', '"transactions":[{"hash":"0x1"}],"transactions":')
-    expect(cut(twice).rows.transactions).toEqual(cut(right).rows.transactions)
-    const emptied = `${right.slice(0, -1)},"transactions":[],"withdrawals":null}`
-    expect(cut(emptied).rows).toMatchObject({ transactions: [], withdrawals: [] })
-    const logs = receipts.replaceAll('"logs":[', '"logs":[{"a":"0x1"}],"logs":[')
-    expect(cut(right, logs).rows.logs).toEqual(cut(right).rows.logs)
+  it.each([
+    ['a field', '"gasUsed":', '"gasUsed":"0x1",'],
+    ['a field, once with an escape', '"gasUsed":', '"gas\\u0055sed":"0x1",'],
+    ['a list', '"transactions":', '"transactions":[{"hash":"0x1"}],'],
+    ['a field further in', '"list":[', '{"address":"0x1","address":"0x2"},'],
+  ])('with a name twice in an object is refused: %s', (_, before, puts) => {
+    const whole = right.replace('"input":', '"list":[{"address":"0x1"}],"input":')
+    const [at, other] = before.endsWith('[') ? [`${before}${puts}`, ''] : [puts, before]
+    expect(() => cut(whole)).not.toThrow()
+    expect(() => cut(whole.replace(before, `${at}${other}`))).toThrow(/^expected a name that its object does not have yet, received "\w+"$/)
+  })
+
+  it('with a name twice in a receipt or a log is refused', () => {
+    for (const [from, to] of [
+      ['"logs":[', '"logs":[{"a":"0x1"}],"logs":['],
+      ['"data":', '"data":"0x1","data":'],
+    ] as const) {
+      expect(receipts).toContain(from)
+      expect(() => cut(right, receipts.replace(from, to))).toThrow(/a name that its object does not have yet/)
+    }
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ObjectCutter, plainText, type Text } from '../../src/dataset/object-cutter.ts'
-import { viewOf } from '../../src/json/scan.ts'
+import { repeatedName, viewOf } from '../../src/json/scan.ts'
 import { runs } from '../support/runs.ts'
 
 const NAMES = ['hash', 'list', 'a']
@@ -80,8 +80,51 @@ it('refuses what JSON.parse refuses', () => {
   )
 })
 
-it('of two fields with a name, the last one counts', () => {
-  expect(cut('[{"a":"0x1","h\\u0061sh":"0x2","hash":"0x3","a":null}]', lenient)).toMatchObject([{ known: { a: 'null', hash: '"0x3"' } }])
+describe('a name twice in an object', () => {
+  const many = Array.from({ length: 5000 }, (_, i) => `"key${i}":1`).join()
+  const deep = (inner: string) => `${'['.repeat(40)}${inner}${']'.repeat(40)}`
+  it.each([
+    ['known', '{"a":"0x1","hash":"0x3","a":null}'],
+    ['other', '{"x":"0x1","hash":"0x3","x":null}'],
+    ['without a character', '{"":1,"a":2,"":3}'],
+    ['among many', `{"x":1,${many},"x":2}`],
+    ['further in', '{"x":[1,{"y":[{"z":1},{"z":1,"w":2,"z":1}]}]}'],
+    ['far in', `{"x":${deep('{"z":1,"z":2}')}}`],
+  ])('%s: is refused', (_, object) => {
+    const once = '{"a":1,"x":[{"z":1,"w":2},{"w":1,"z":2}],"":1}'
+    for (const text of [plainText, lenient])
+      for (const cutter of [new ObjectCutter(NAMES, { keepsOthers: true }), new ObjectCutter([])]) {
+        expect(cut(`[${once},${once}]`, text, cutter)).toHaveLength(2)
+        expect(() => cut(`[${once},${object}]`, text, cutter)).toThrow('expected a name that its object does not have yet')
+      }
+  })
+
+  it('once with an escape: is refused', () => {
+    expect(() => cut('[{"hash":"0x2","h\\u0061sh":"0x3"}]', lenient)).toThrow('received "hash"')
+  })
+
+  it('is refused exactly where there is one', () => {
+    const names = fc.constantFrom('a', 'b', 'hash', 'nonce', '')
+    const { object } = fc.letrec<{ object: string; value: string }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.constantFrom('1', '"0x1"'),
+        tie('object'),
+        fc.array(tie('value'), { maxLength: 3 }).map((list) => `[${list.join()}]`),
+      ),
+      object: fc.array(fc.tuple(names, tie('value')), { maxLength: 3 }).map((fields) => `{${fields.map(([name, value]) => `"${name}":${value}`).join()}}`),
+    }))
+    for (const cutter of [new ObjectCutter(NAMES, { keepsOthers: true }), new ObjectCutter([])])
+      fc.assert(
+        fc.property(fc.array(object, { maxLength: 3 }), (objects) => {
+          const json = `[${objects.join()}]`
+          const run = () => cut(json, plainText, cutter)
+          if (repeatedName(Buffer.from(json)) === undefined) expect(run).not.toThrow()
+          else expect(run).toThrow('expected a name')
+        }),
+        runs(1000),
+      )
+  })
 })
 
 it('keeps no more keys than its bounds, however many there are', () => {

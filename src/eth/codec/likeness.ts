@@ -63,9 +63,10 @@ export function skipItems(bytes: Buffer, view: DataView, at: number, likeness: L
 }
 
 /**
- * Index after the object at `at`, in plain bytes. Throws `SyntaxError`.
+ * Index after the object at `at`, in plain bytes. Throws `SyntaxError`. `skip` skips an object that
+ * is like none before; those that it refuses become no models.
  */
-export function skipObject(bytes: Buffer, view: DataView, at: number, likeness: Likeness): number {
+export function skipObject(bytes: Buffer, view: DataView, at: number, likeness: Likeness, skip: typeof skipValue = skipValue): number {
   const { models } = likeness
   for (let k = 0; k < models.length; k++) {
     const model = models[k] as Model
@@ -77,7 +78,7 @@ export function skipObject(bytes: Buffer, view: DataView, at: number, likeness: 
     return end
   }
   likeness.worth--
-  const end = skipValue(bytes, view, at, true)
+  const end = skip(bytes, view, at, true)
   const model = modelOf(bytes, view, at, end)
   // The last slot is for models that may never match again, such as a transaction with an access
   // list.
