@@ -17,7 +17,7 @@ type Absent<K extends PropertyKey> = { readonly [Name in K]?: undefined }
  */
 export interface HexlineTransportConfig<rpcSchema extends RpcSchema | undefined = undefined, raw extends boolean = false>
   extends OrUndefined<Omit<ClientOptions, 'batch' | 'retry' | 'timeoutMs'>>,
-    Absent<keyof typeof OF_FETCH> {
+    Absent<keyof typeof REFUSED> {
   /** Key of the transport. Default `hexline`. */
   readonly key?: string | undefined
   /** Name of the transport. Default `hexline JSON-RPC`. */
@@ -69,7 +69,13 @@ const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge',
 /** Client options under viem's names. */
 const WITH_VIEM_NAMES = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
 const NO_FETCH = 'hexline does not use fetch; use an undici `dispatcher` or `layers` instead'
-const OF_FETCH = { fetchFn: NO_FETCH, onFetchRequest: NO_FETCH, onFetchResponse: NO_FETCH } as const
+const BY_ITSELF = 'sockets are kept alive and opened again without an option'
+/** Options of viem's transports that have no place here, and why. */
+const REFUSED = {
+  ...{ fetchFn: NO_FETCH, onFetchRequest: NO_FETCH, onFetchResponse: NO_FETCH },
+  ...{ keepAlive: BY_ITSELF, reconnect: BY_ITSELF },
+  rank: 'endpoints are ranked without an option',
+} as const
 
 /** Defaults of the transport. */
 export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as const
@@ -80,7 +86,7 @@ export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as c
  */
 export function checkConfig(config: Config, hasClient: boolean): void {
   const given = (config ?? {}) as Record<string, unknown>
-  check.onlyKnown('options', given, [...OF_TRANSPORT, ...WITH_VIEM_NAMES, ...OF_CLIENT], { refused: OF_FETCH })
+  check.onlyKnown('options', given, [...OF_TRANSPORT, ...WITH_VIEM_NAMES, ...OF_CLIENT], { refused: REFUSED })
   const ofClient = hasClient ? [...OF_CLIENT, ...WITH_VIEM_NAMES].find((name) => given[name] !== undefined) : undefined
   if (ofClient !== undefined) throw new OptionError(ofClient, 'undefined with a client, which has its own options', check.withoutText(given[ofClient]))
   for (const option of ['key', 'name'])

@@ -27,7 +27,11 @@ type BlockWith<T extends 'full' | 'hashes', R extends boolean, F extends readonl
 type IsFull<T> = T extends 'full' ? true : false
 
 /** A conditional type, so that editors show the resulting block instead of this name. */
-type Whole<T, R> = [R] extends [true] ? Block<IsFull<T>> & { receipts: Receipt[] } : Block<IsFull<T>>
+type Whole<T, R> = [R] extends [true]
+  ? Block<IsFull<T>> & { receipts: Receipt[] }
+  : [R] extends [false]
+    ? Block<IsFull<T>>
+    : Block<IsFull<T>> & { receipts?: Receipt[] }
 
 /** Spelled out, so that editors show its fields. */
 type Picked<T, R, F extends string> = Parts<T, R, F> extends infer B ? { [K in keyof B]: B[K] } : never

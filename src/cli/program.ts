@@ -110,7 +110,9 @@ function insteadOf(command: Command, text: string): string {
   const last = flagsOf('--last')
   if (last !== undefined && text.startsWith("error: required option '--from")) return `, nor '${last}'`
   const against = flagsOf('--against')
-  if (against !== undefined && /^error: unknown option '--rpc['=]/.test(text)) return `: here '${against}' names the node`
+  if (!/^error: unknown option '--rpc['=]/.test(text)) return ''
+  if (against !== undefined) return `: here '${against}' names the node`
+  if (flagsOf('--data-url') ?? flagsOf('--nft-url') ?? flagsOf('--streams-url')) return ': this command reads from the REST service, not from a node'
   return ''
 }
 

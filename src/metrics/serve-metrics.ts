@@ -19,7 +19,7 @@ export interface MetricsServer {
 export async function serveMetrics(host: string, port: number): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     const isHead = request.method === 'HEAD'
-    const status = request.method !== 'GET' && !isHead ? 405 : request.url?.split('?')[0] === '/metrics' ? 200 : 404
+    const status = request.method !== 'GET' && !isHead ? 405 : pathOf(request.url) === '/metrics' ? 200 : 404
     const type = status === 200 ? PROMETHEUS_TYPE : 'text/plain'
     const body = status === 200 ? prometheusText(recorder.metrics) : status === 404 ? 'metrics are at /metrics\n' : 'only GET\n'
     response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(isHead ? undefined : body)
@@ -37,4 +37,10 @@ export async function serveMetrics(host: string, port: number): Promise<MetricsS
       server.closeAllConnections()
     },
   }
+}
+
+/** The path of a request's target, which may be a whole URL (RFC 9112, 3.2.2). */
+function pathOf(target = ''): string | undefined {
+  const base = 'http://localhost'
+  return URL.canParse(target, base) ? new URL(target, base).pathname : undefined
 }

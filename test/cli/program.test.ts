@@ -78,6 +78,7 @@ describe('help fits a narrow terminal', () => {
 describe('wrong usage is reported once, and nothing is printed', () => {
   it.each([
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
+    [['tokens', '--rpc', 'http://127.0.0.1:1'], "unknown option '--rpc': this command reads from the REST service, not from a node"],
     [['streams', '--limti', '1'], "unknown option '--limti' (Did you mean --limit?)"],
     [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number."],
     [['blocks', '--form', '0', '--to=1'], "unknown option '--form' (Did you mean --from?)"],

@@ -1,4 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { serveMetrics } from '../../src/metrics/serve-metrics.ts'
 import { clientOf, honest, read, serve } from '../support/server.ts'
@@ -26,6 +28,9 @@ test('has nothing else, and accepts only GET and HEAD', async () => {
   expect((await fetch(url, { method: 'POST', body: 'x' })).status).toBe(405)
   const head = await fetch(url, { method: 'HEAD' })
   expect([head.status, await head.text()]).toEqual([200, ''])
+  // As a proxy may ask.
+  const [whole] = await once(get(url, { path: `http://metrics.example${new URL(url).pathname}` }), 'response')
+  expect(whole.resume().statusCode).toBe(200)
 })
 
 test('rejects if the port is in use, and leaves no listener', async () => {

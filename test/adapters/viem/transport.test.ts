@@ -197,6 +197,12 @@ describe('options', () => {
       { fetchFn: () => {} },
       'fetchFn: expected undefined (hexline does not use fetch; use an undici `dispatcher` or `layers` instead), received a function',
     ],
+    [
+      'an option of webSocket()',
+      { keepAlive: true },
+      'keepAlive: expected undefined (sockets are kept alive and opened again without an option), received true',
+    ],
+    ['an option of fallback()', { rank: true }, 'rank: expected undefined (endpoints are ranked without an option), received true'],
     ['other fetchOptions', { fetchOptions: { cache: 'no-store' } }, 'fetchOptions: expected only headers, received "cache"'],
     [
       'both names of one thing',
