@@ -337,7 +337,7 @@ export class HexlineProvider extends JsonRpcProvider {
       if (logs === undefined) return await this.#read(super.getLogs(range.filter))
       return logs.map((log) => this._wrapLog({ ...log, index: log.logIndex } as never, network))
     } catch (error) {
-      throw this.#streamError(error, 'eth_getLogs')
+      throw this.#streamError(error, 'eth_getLogs', [range.filter])
     }
   }
 
@@ -397,11 +397,15 @@ export class HexlineProvider extends JsonRpcProvider {
     }
   }
 
-  /** The error of a job of several calls. `usual` is the method of errors that name none. */
-  #streamError(error: unknown, usual: string): unknown {
+  /**
+   * The error of a job of several calls. `usual` is the method of errors that name none, and
+   * `params` say what it was asked for.
+   */
+  #streamError(error: unknown, usual: string, params: JsonRpcPayload['params'] = []): unknown {
     const method = (error as { method?: string } | null)?.method ?? usual
     if (this.destroyed) return new Destroyed().errorOf(method)
-    if (isAnswer(error)) return caused(this.getRpcError({ id: 0, method, params: [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
+    if (isAnswer(error))
+      return caused(this.getRpcError({ id: 0, method, params: method === usual ? params : [], jsonrpc: '2.0' }, { id: 0, error: errorObject(error) }), error)
     return ethersError(error, method, this.client.endpoints)
   }
 

@@ -125,6 +125,8 @@ export function logsInRange(client: HexlineClient, parameters: Parameters): Logs
     ...(onProgress !== undefined && { onProgress }),
   })
 
+  // For errors, as they were given.
+  const asked = { address, topics, ...(blockHash === undefined ? { fromBlock, toBlock } : { blockHash }) }
   async function* pages(): AsyncGenerator<{ fromBlock: bigint; toBlock: bigint; logs: ViemLog[] }, void, undefined> {
     try {
       for await (const { from, to, items } of stream.pages()) {
@@ -134,7 +136,7 @@ export function logsInRange(client: HexlineClient, parameters: Parameters): Logs
       }
     } catch (error) {
       throw error instanceof HexlineError && error.method !== undefined
-        ? viemError(error, { method: error.method }, client.endpoints)
+        ? viemError(error, { method: error.method, ...(error.method === 'eth_getLogs' && { params: [asked] }) }, client.endpoints)
         : withParameterName(error)
     }
   }

@@ -1,4 +1,4 @@
-import { Contract, JsonRpcProvider } from 'ethers'
+import { Contract, getAddress, JsonRpcProvider } from 'ethers'
 import { HexlineProvider } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startLogChain, TRANSFER, tokens } from '../../support/log-chain.ts'
@@ -99,6 +99,15 @@ describe('getLogs', () => {
       answer: (method) => (method === 'eth_getLogs' ? { error: { code: -32000, message: 'no logs today' } } : undefined),
     })
     await expect(providerOn(HexlineProvider, chain.url).getLogs({ fromBlock: 0, toBlock: 90_000 })).rejects.toMatchObject({ code: 'UNKNOWN_ERROR' })
+  })
+
+  it('says in its error what it was asked for', async () => {
+    const answer = (method: string) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no' } } : undefined)
+    const { url } = await startLogChain({ head: 90_000, logs, answer })
+    const filter = { address, fromBlock: 0, toBlock: 50_000 }
+    expect(await errorOf(providerOn(HexlineProvider, url).getLogs(filter))).toMatchObject({
+      payload: { method: 'eth_getLogs', params: [{ address: getAddress(address), fromBlock: '0x0', toBlock: '0xc350' }] },
+    })
   })
 
   it('ends when the provider is destroyed', async () => {

@@ -2,6 +2,7 @@ import { bulkActions, hexline } from 'hexline/viem'
 import { createPublicClient, http, parseAbi } from 'viem'
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { startLogChain, tokens } from '../../support/log-chain.ts'
+import { errorOf } from '../../support/server.ts'
 
 const abi = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
@@ -105,4 +106,12 @@ describe('refuses at once', () => {
     const client = clientOn('http://127.0.0.1:1')
     expect(() => client.getLogsInRange(parameters as never)).toThrow(message)
   })
+})
+
+it('an error says what was asked for', async () => {
+  const answer = (method: string) => (method === 'eth_getLogs' ? { error: { code: -32602, message: 'no' } } : undefined)
+  const { url } = await startLogChain({ head: 3000, logs, answer })
+  const error = await errorOf(all(clientOn(url).getLogsInRange({ ...range, address })))
+  expect(error.message).toContain(`Request body: {"method":"eth_getLogs","params":[{"address":["${address[0]}"`)
+  expect(error.message).toContain('"fromBlock":"0","toBlock":"3000"')
 })
