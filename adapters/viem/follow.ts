@@ -35,6 +35,8 @@ export interface FollowLogsParameters {
   readonly args?: ContractEventArgs | undefined
   /** Leaves out logs that the event cannot decode. Default false. */
   readonly strict?: boolean | undefined
+  readonly abi?: undefined
+  readonly eventName?: undefined
 }
 
 /** Parameters of `client.follow`. */
@@ -92,6 +94,7 @@ export type FollowReturnType<
 
 const NAMES = ['fromBlock', 'logs', 'includeTransactions', 'includeReceipts', 'confirmations', 'signal', 'onProgress']
 const LOG_NAMES = ['address', 'event', 'events', 'args', 'strict']
+const AS_EVENT = 'give the event itself: `event: getAbiItem({ abi, name })`'
 
 export function followBlocks(
   client: HexlineClient,
@@ -121,7 +124,7 @@ export function followBlocks(
 
 /** The filter of the parameters, and what makes viem's logs of those that it selects. */
 function logSelection(logs: FollowLogsParameters) {
-  check.onlyKnown('logs', logs, LOG_NAMES, { orElse: ', true or false' })
+  check.onlyKnown('logs', logs, LOG_NAMES, { orElse: ', true or false', refused: { abi: AS_EVENT, eventName: AS_EVENT } })
   const { address, event, events: several, args, strict = false } = logs
   check.flag('strict', strict)
   const { events, topics } = selectionOf({ ...(event && { event }), ...(several && { events: several }), args })

@@ -75,6 +75,10 @@ describe('parameters are checked at once, by their names in viem', () => {
     [{}, "fromBlock: expected a block number, 'latest', or a cursor, received undefined"],
     [{ fromBlock: { chainId: -1 } }, 'fromBlock.chainId: expected a whole number of at least 0, received -1'],
     [{ fromBlock: 0n, from: 1n }, 'from: expected undefined (it is called `fromBlock` here), received 1n'],
+    [
+      { fromBlock: 0n, logs: { abi: [], eventName: 'Transfer' } },
+      'abi: expected undefined (give the event itself: `event: getAbiItem({ abi, name })`), received an array of 0',
+    ],
     [{ fromBlock: 0n, logs: { adress: LOGGING } }, 'logs: expected only address, event, events, args, strict, received "adress" (did you mean `address`?)'],
     [{ fromBlock: 0n, logs: 5 }, 'logs: expected an object, true or false, received 5'],
     [{ fromBlock: 0n, logs: { events: [] } }, 'events: expected at least one event; omit the parameter for all logs, received an empty array'],
