@@ -83,7 +83,6 @@ export class OpenSocket implements FrameHandler, Alarm {
   /** When the last user left. */
   #idleSince: number
   #closedBy: HexlineError | undefined
-  /** Resolves when the messages so far have been decompressed; undefined when there are none. */
   #inflating: Promise<void> | undefined
   /** Bytes of the messages that wait for it. */
   #waitingBytes = 0
@@ -109,6 +108,11 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   get isOpen(): boolean {
     return this.#closedBy === undefined
+  }
+
+  /** Resolves when the messages so far have been decompressed; undefined when there are none. */
+  get reading(): Promise<void> | undefined {
+    return this.#inflating
   }
 
   send(message: string): void {

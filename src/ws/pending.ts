@@ -19,6 +19,8 @@ export interface PendingOptions {
 export interface Sender {
   /** Nobody waits for the reply any more. */
   gaveUp(pending: Pending, hasTimedOut: boolean): void
+  /** Resolves when what has come so far is decompressed; undefined where it is. */
+  readonly reading: Promise<void> | undefined
 }
 
 /** One request, until its reply has come or it is given up. */
@@ -83,6 +85,13 @@ export class Pending implements Alarm, Listed, Abortable {
   }
 
   ring(): void {
+    // The endpoint has done its part, if its reply is among what has come.
+    const reading = this.#sender?.reading
+    if (reading === undefined) this.#timeOut()
+    else void reading.then(() => this.#timeOut())
+  }
+
+  #timeOut(): void {
     const { url, timeoutMs } = this.#options
     const { host } = url
     const what = this.#sender === undefined ? 'no connection' : 'no reply'

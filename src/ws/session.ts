@@ -145,6 +145,10 @@ export class Session implements SocketHandler, Sender {
     this.#endIfUnused()
   }
 
+  get reading(): Promise<void> | undefined {
+    return this.#socket.reading
+  }
+
   close(error: HexlineError): void {
     this.#socket.close(error)
   }

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
+import { constants, deflateRawSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import { createClient } from '../../src/index.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { eventsOf } from '../support/events.ts'
+import { holdThreads } from '../support/held-threads.ts'
 import { holdTime } from '../support/held-time.ts'
 import { answerTo, clientOf, errorOf, failed, honest, read, right, serve } from '../support/server.ts'
 import { never, type Reaction, refusal, reply, rightly, serveWebSocket, serveWebSocketWith } from '../support/web-socket-server.ts'
@@ -335,6 +337,21 @@ test('replies are decompressed, where the server compresses', async () => {
   const plain = clientOf(server.url, { compression: false })
   await read(plain, 4)
   expect(server.handshakes.at(-1)?.headers['sec-websocket-extensions']).toBeUndefined()
+})
+
+test.skipIf(process.platform === 'win32')('a reply may take longer to undo than the endpoint has for it', async () => {
+  const time = holdTime()
+  const server = await serveWebSocketWith({ deflate: true }, never)
+  const reply = read(clientOf(server.url, { ...ONCE, compression: true, timeoutMs: 1000 }), 1)
+  const { entries, peer } = await server.received(1)
+  const release = await holdThreads()
+  const payload = deflateRawSync(JSON.stringify(right(entries[0] as Parameters<typeof right>[0])), { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+  // A compressed message of text.
+  peer.socket.write(Buffer.concat([Buffer.from([0xc1, payload.length]), payload]))
+  await time.pass(1500)
+  await turn()
+  await release()
+  expect(await reply).toEqual(answerTo([1]))
 })
 
 test('headers and user info are sent with the handshake', async () => {

@@ -16,7 +16,7 @@ function setUp({ signal = new AbortController().signal, maxBytes = 500 } = {}) {
   const clock = holdTime()
   const outcomes: unknown[] = []
   const given: unknown[] = []
-  const sender: Sender = { gaveUp: (_, hasTimedOut) => void given.push(hasTimedOut) }
+  const sender: Sender = { gaveUp: (_, hasTimedOut) => void given.push(hasTimedOut), reading: undefined }
   const options = { url: new URL('ws://node.example/SECRET'), timeoutMs: 100, maxResponseBytes: 1000, alarms: new Alarms(systemClock) }
   const settle = (outcome: unknown) => outcomes.push(outcome)
   const pending = new Pending(options, { method: 'POST', path: '/', body: 'x', firstId: 7, count: 3, maxBytes }, signal, settle, settle)
