@@ -1,3 +1,5 @@
+import * as timers from 'node:timers'
+
 /**
  * The only source of time in the engine: deadlines, pauses, rates and delays are all on one clock,
  * which travels with the registry of what waits (waiting.ts). Tests put a virtual one in its place.
@@ -22,8 +24,8 @@ export interface Timer {
 /** The longest that a timer of Node.js can be set to, in ms. A longer one fires at once. */
 export const LONGEST_TIMER = 2 ** 31 - 1
 
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
+/** Node.js's own, also where a test framework has replaced the global ones with its fake clock. */
+const { setTimeout: ownTimeout, setImmediate: ownImmediate } = timers
 
 /** Node.js reads its sockets after its timers, and before its immediates. */
 class SystemTimer implements Timer {
@@ -33,7 +35,9 @@ class SystemTimer implements Timer {
 
   constructor(ms: number, wake: () => void) {
     this.#wake = wake
-    this.#timeout = setTimeout(() => void setImmediate(this.#ring), ms)
+    // Of a fake clock, both have to be: its time may have moved on by the next real immediate.
+    const immediate = setTimeout === ownTimeout ? ownImmediate : setImmediate
+    this.#timeout = setTimeout(() => void immediate(this.#ring), ms)
   }
 
   readonly #ring = (): void => {

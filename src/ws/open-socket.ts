@@ -48,6 +48,8 @@ export const SILENT_MS = 12_500
  * can send them faster than they are undone.
  */
 const MOST_WAITING = 8 * 1024 * 1024
+/** Memory that a message takes beside its bytes while it waits. */
+const MESSAGE_BYTES = 1024
 /** Time for the peer to answer a close frame, in ms. */
 const CLOSE_MS = 1_000
 
@@ -172,9 +174,9 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   message(payload: Buffer, isCompressed: boolean): void {
     this.#begun = undefined
-    if (isCompressed) this.#inOrder(() => this.#inflate(payload), payload.length)
+    if (isCompressed) this.#inOrder(() => this.#inflate(payload), payload.length + MESSAGE_BYTES)
     else if (this.#inflating === undefined) this.#handler.message(payload)
-    else this.#inOrder(() => this.#handler.message(payload), payload.length)
+    else this.#inOrder(() => this.#handler.message(payload), payload.length + MESSAGE_BYTES)
   }
 
   tooLarge(head: Buffer, size: number): void {
@@ -263,6 +265,7 @@ export class OpenSocket implements FrameHandler, Alarm {
 
   /** A server has nothing to do with what is not read: it is neither silent, nor does it stall. */
   #pause(isPaused: boolean): void {
+    if (!this.isOpen) return
     this.#isPaused = isPaused
     if (isPaused) this.#socket.pause()
     else this.#socket.resume()

@@ -1,4 +1,4 @@
-import { type HexlineError, LimitError, MalformedReplyError, NetworkError } from '../errors.ts'
+import { type HexlineError, IntegrityError, LimitError, NetworkError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
@@ -104,7 +104,8 @@ export class Session implements SocketHandler, Sender {
 
   /**
    * Passes on what came for this subscription, and what comes. It may have ended with the socket,
-   * in the same moment in which it began. Throws `MalformedReplyError` if another one has the id.
+   * in the same moment in which it began. Throws `IntegrityError` if one that
+   * asked for something else has the id.
    */
   subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
     const sharing = this.#listeners.get(id) ?? []
@@ -261,9 +262,9 @@ export class Session implements SocketHandler, Sender {
     for (const pending of from) this.#answer(pending, reply)
   }
 
-  #sameId(id: string): MalformedReplyError {
+  #sameId(id: string): IntegrityError {
     const { host } = this.#options.url
-    return new MalformedReplyError(`${host}: eth_subscribe: the id ${show(id)} is that of another subscription`, { method: 'eth_subscribe', endpoint: host })
+    return new IntegrityError(`${host}: eth_subscribe: the id ${show(id)} is that of another subscription`, { method: 'eth_subscribe', endpoint: host })
   }
 
   #replace(): void {

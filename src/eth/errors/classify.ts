@@ -51,6 +51,15 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'server', status: [500, 599], source: 'RFC 9110' },
   { kind: 'not-found', status: 404, source: 'RFC 9110' },
   { kind: 'invalid', status: [300, 499], source: 'RFC 9110' },
+
+  // What the EVM, and checks of transactions and arguments, say of a call. Without this row, the
+  // kind would be a guess, and the call would go on to other endpoints.
+  {
+    kind: 'execution',
+    message:
+      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit)|sender not an eoa|transaction not found|tracer not found|genesis is not traceable|max code size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
+    source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
+  },
 ]
 
 /**

@@ -20,7 +20,7 @@ export interface FailureRow {
   readonly data?: RegExp
   /** Only replies with `Retry-After`. */
   readonly asksToWait?: true
-  /** Only where the endpoint answers other calls, and this one may run twice. */
+  /** Only where the endpoint answers other calls of the method, and this one may run twice. */
   readonly isOneOfMany?: true
   /**
    * The nodes and providers that report it so, or the standard. The tests have a sample of each,

@@ -5,6 +5,7 @@ import type { BodyPool } from '../body-pool.ts'
 import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf, releasableReply, replyOf } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
+import { setBounded } from '../set-bounded.ts'
 import { type PostFigures, tallyOf } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, isResultOf, type ReplyObject } from './correlate.ts'
@@ -27,8 +28,18 @@ interface ReadOptions extends ReplyErrorsOptions {
   readonly cuts: Cuts
 }
 
-/** An endpoint answers calls for this long, in ms, after it has answered one. */
+/** An endpoint answers calls of a method for this long, in ms, after it has answered one. */
 const ANSWERING_MS = 2000
+
+function noteAnswers(answeredAt: Map<string, number>, calls: readonly Call[], outcomes: readonly Outcome[], now: number): void {
+  let last: string | undefined
+  for (let i = 0; i < calls.length; i++) {
+    const { method } = calls[i] as Call
+    if (method === last || outcomes[i] instanceof Error) continue
+    last = method
+    setBounded(answeredAt, method, now)
+  }
+}
 
 /**
  * Longest reply to several calls, in bytes. A larger one is cut, and asked for in smaller batches:
@@ -44,8 +55,10 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 export function createPost(options: PostOptions): Post {
   const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
-  let answeredAt = Number.NEGATIVE_INFINITY
-  const reading: ReadOptions = { ...options, cuts, isAnswering: () => clock.now() - answeredAt < ANSWERING_MS }
+  /** When the endpoint last answered a call of each method. */
+  const answeredAt = new Map<string, number>()
+  const isAnswering = (method: string) => clock.now() - (answeredAt.get(method) ?? Number.NEGATIVE_INFINITY) < ANSWERING_MS
+  const reading: ReadOptions = { ...options, cuts, isAnswering }
   return async (calls, signal) => {
     const first = ids.next
     ids.next += calls.length
@@ -72,7 +85,7 @@ export function createPost(options: PostOptions): Post {
     }
     reportFigures(calls, reply)
     const outcomes = read(reply, calls, first, reading)
-    if (!outcomes.every(isFailure)) answeredAt = clock.now()
+    noteAnswers(answeredAt, calls, outcomes, clock.now())
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
   }

@@ -19,7 +19,7 @@ export interface Failure {
   readonly data?: unknown
   /** What `Retry-After` asked for, in ms. */
   readonly retryAfterMs: number | undefined
-  /** The endpoint answers other calls, and this one may run twice. */
+  /** The endpoint answers other calls of the method, and this one may run twice. */
   readonly isOneOfMany?: boolean
 }
 
@@ -31,8 +31,8 @@ export interface ReplyErrorsOptions {
   readonly endpoint: string
   readonly scrub: Scrub
   readonly classify: Classify
-  /** The endpoint has just answered other calls. */
-  readonly isAnswering: () => boolean
+  /** The endpoint has just answered another call of this method. */
+  readonly isAnswering: (method: string) => boolean
 }
 
 /** Longest part of a body that an error keeps. */
@@ -89,7 +89,8 @@ export class ReplyErrors {
     // An error whose code is not a number is not a node's verdict on the call, but the failure of
     // something on the way to it.
     const unknown = typeof said.code === 'number' ? undefined : 'server'
-    const kind = kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(safe) })) ?? unknown
+    const kind =
+      kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(method, safe) })) ?? unknown
     const asked = this.#asked(kind, message, data)
     if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
     const failure = new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
@@ -144,7 +145,7 @@ export class ReplyErrors {
   #status({ method, safe }: Call, isBatch: boolean): HttpError | undefined {
     const { status } = this.#reply
     if (status < 300) return undefined
-    const failure = { method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(safe) }
+    const failure = { method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(method, safe) }
     const meant = this.#options.classify(failure) ?? 'server'
     const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
     return this.#http(method, kind, this.#asked(kind, this.#start()))
@@ -196,8 +197,8 @@ export class ReplyErrors {
     return { code: typeof code === 'object' ? undefined : code, message, data, whole: data === undefined ? rest : { ...rest, data } }
   }
 
-  #isOneOfMany(isSafe: boolean): boolean {
-    return isSafe && this.#options.isAnswering()
+  #isOneOfMany(method: string, isSafe: boolean): boolean {
+    return isSafe && this.#options.isAnswering(method)
   }
 
   get #retryAfterMs(): number | undefined {

@@ -27,12 +27,12 @@ const against = {
 }
 
 /** Cost of a pause for each ms of it: more than that of having failed the call, over seconds. */
-const PER_MS = 1e3
+const PER_MS = 1e4
 /**
  * The last attempt of a call waits for a pause of this length, in ms, rather than to go to an
  * endpoint that has failed the call before.
  */
-const LAST_PAUSE_MS = 10_000
+const LAST_PAUSE_MS = 2_000
 
 /**
  * Interactive calls stay where they are until another endpoint costs less than this part of the
@@ -120,7 +120,7 @@ export class Choice {
   }
 }
 
-/** The call makes its last attempt, and this endpoint has failed it before. */
+/** The call makes its last attempt, of three or more, and this endpoint has failed it before. */
 function hasFailedBefore(call: Call, { name }: Endpoint): boolean {
-  return call.attempts > 1 && waitsForSlow(call) && call.tried.includes(name)
+  return call.attempts > 2 && waitsForSlow(call) && call.tried.includes(name)
 }

@@ -1,7 +1,7 @@
 import type { HexlineError } from '../../errors.ts'
 import { type Call, hasSubstitute } from '../call.ts'
 import type { CallFailure } from '../call-failure.ts'
-import { isThrottled, mayRepeat, saysOf } from '../failure-kinds.ts'
+import { isGuessed, isThrottled, mayRepeat, saysOf } from '../failure-kinds.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /**
@@ -23,6 +23,11 @@ export class Pass {
   hasIllOnes = false
   /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
   isWorthWaiting = false
+  /**
+   * A read got an error whose kind is a guess: it stands unless another endpoint answers. That one
+   * fails, too, is no news then.
+   */
+  guessed: CallFailure | undefined
   /** It will do so soon, and the call is sent again then: those that are out are not asked. */
   isBackSoon = false
   readonly #call: Call
@@ -36,6 +41,7 @@ export class Pass {
     this.posts += failure.posts
     this.endpoints.push(endpoint)
     this.failures.push(failure)
+    if (this.#call.safe && isGuessed(failure.error)) this.guessed ??= failure
     this.hasIllOnes ||= saysOf(failure.error) === 'ill'
     if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
     this.isWorthWaiting = true

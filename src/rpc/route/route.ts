@@ -5,7 +5,7 @@ import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut, w
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isGuessed, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
+import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
 import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
@@ -50,6 +50,8 @@ export function route(options: RouteOptions): Send {
 const REBALANCE_MS = 250
 /** A filter is gone when its endpoint has been out of use for this long, in ms. */
 const FILTER_LOST_MS = 30_000
+/** Longest wait for what another endpoint says of a call, in ms. */
+const SECOND_OPINION_MS = 10_000
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
 
@@ -93,6 +95,7 @@ class Router {
       const now = this.#now()
       this.#askHeads(now)
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
+      if (pass.guessed !== undefined && (endpoint === undefined || !isFree(endpoint, now))) throw this.#failureOf(pass.guessed, call, pass)
       const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
       // One that says nothing may only be slow, which the last attempt finds out.
       const isForLater = endpoint?.isGivenUp === true && pass.hasIllOnes && !waitsForSlow(call)
@@ -104,17 +107,20 @@ class Router {
         }
         let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
         if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
+        if (pass.guessed !== undefined) attempt = atOnce(attempt)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {
         from = endpoint.name
         if (failure === MOVED || failure === GIVEN_UP) {
+          if (pass.guessed !== undefined) throw this.#failureOf(pass.guessed, call, pass)
           pass.startOver(failure === GIVEN_UP)
           continue
         }
         if (!(failure instanceof CallFailure)) throw failure
         pass.add(failure, endpoint, this.#now())
+        if (pass.guessed !== undefined && holder === undefined) continue
         if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
         if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, this.#now()))
           throw this.#failureOf(pass.lacking, call, pass)
@@ -271,7 +277,7 @@ class Router {
     this.#rebalanceSoon()
     const now = this.#now()
     this.#askHeads(now)
-    const canTake = ({ wrong, health, queue }: Endpoint) => wrong === undefined && !health.isOut && queue.pausedUntil <= now
+    const canTake = (each: Endpoint) => isFree(each, now)
     // Others answer: what waits for an endpoint that says nothing need not wait for its timeout.
     const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
     for (const each of this.#endpoints) {
@@ -303,6 +309,16 @@ class Router {
   #now(): number {
     return this.#waiting.clock.now()
   }
+}
+
+/** It can be sent a call now. */
+function isFree({ wrong, health, queue }: Endpoint, now: number): boolean {
+  return wrong === undefined && !health.isOut && queue.pausedUntil <= now
+}
+
+/** The call, whose error elsewhere stands unless this endpoint answers without delay. */
+function atOnce(call: Call): Call {
+  return { ...call, whilePaused: 'fail', timeoutMs: Math.min(call.timeoutMs ?? Number.POSITIVE_INFINITY, SECOND_OPINION_MS) }
 }
 
 /** The call, for one endpoint and no other: it waits for that one even where it is given up. */
@@ -337,7 +353,7 @@ function isBehindPin(pin: Pin, { name, blocks }: Endpoint): boolean {
 
 /**
  * May the call go to another endpoint at once, whatever is known of that one? Only when it has not
- * run here, or may be answered differently there.
+ * run here, or is answered differently there.
  */
 function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined): boolean {
   if (endpoint.wrong !== undefined) return true
@@ -345,6 +361,5 @@ function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: E
   if (mayRepeat(error) === 'elsewhere' || isThrottled(error)) return call.safe || !mayHaveRun(error)
   if (error.kind === 'network') return !mayHaveRun(error)
   if (error.kind === 'unsupported') return call.safe || (error instanceof RpcError && error.code === -32601 && (error.status ?? 200) < 500)
-  if (isGuessed(error)) return call.safe
   return error.kind === 'lagging' && !wasSent
 }

@@ -44,6 +44,18 @@ const LOGS = { method: 'eth_getLogs' } as const
  */
 export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   execution: [
+    ['geth', 200, -32000, 'fee cap less than block base fee: address 0xa9Ac, feeCap: 50000000000 baseFee: 61531221132', CORPUS],
+    ['geth', 200, -32000, 'max fee per gas less than block base fee', GETH],
+    ['geth', 200, -32000, 'out of gas', CORPUS],
+    ['geth', 200, -32000, 'gas limit reached', GETH],
+    ['geth', 200, -32000, 'stack limit reached 1024 (1023)', GETH],
+    ['geth', 200, -32000, 'invalid opcode: INVALID', GETH],
+    ['geth', 200, -32000, 'max code size exceeded', GETH],
+    ['geth', 200, -32000, 'rlp: value size exceeds available input length', CORPUS],
+    ['geth', 200, -32000, 'account 0x0000000000000000000000000000000000000003 is already overridden', CORPUS],
+    ['Besu', 200, -32000, 'Transaction not found', BESU],
+    ['revm', 200, -32000, 'OpcodeNotFound', 'bluealloy/revm HaltReason'],
+    ['geth, trace', 200, -32000, 'genesis is not traceable', 'ethereum/go-ethereum eth/tracers/api.go'],
     ['geth', 200, 3, 'execution reverted: Ownable: caller is not the owner', CORPUS],
     ['geth, without data', 200, -32000, 'execution reverted', CORPUS],
     ['Besu', 200, -32000, 'Execution reverted', BESU],
@@ -540,19 +552,10 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
 }
 
-/** Of no kind that the table knows: what the call itself came to. */
+/** Of no kind that the table knows. */
 export const unknown: readonly Sample[] = [
-  ['geth', 200, -32000, 'fee cap less than block base fee: address 0xa9Ac, feeCap: 50000000000 baseFee: 61531221132', CORPUS],
-  ['geth', 200, -32000, 'max fee per gas less than block base fee', GETH],
-  ['geth', 200, -32000, 'out of gas', CORPUS],
-  ['geth', 200, -32000, 'gas limit reached', GETH],
-  ['geth', 200, -32000, 'stack limit reached 1024 (1023)', GETH],
-  ['geth', 200, -32000, 'invalid opcode: INVALID', GETH],
-  ['geth', 200, -32000, 'max code size exceeded', GETH],
-  ['geth', 200, -32000, 'rlp: value size exceeds available input length', CORPUS],
-  ['geth', 200, -32000, 'account 0x0000000000000000000000000000000000000003 is already overridden', CORPUS],
+  ['a provider', 200, -32000, 'hold on a moment, please', 'made up'],
   ['geth', 200, -32000, 'filter not found', GETH, { method: 'eth_getFilterChanges' }],
-  ['Besu', 200, -32000, 'Transaction not found', BESU],
   ['Arbitrum', 200, -32000, 'sequencer pending tx pool full, please try again', CHAINLINK, RAW],
   ['a node that knows logs only', 200, -32000, 'block range is too wide', 'a block range is a matter of logs only'],
   ['another method', 200, -32000, 'already known', 'a pool is a matter of sends only'],

@@ -86,13 +86,16 @@ test('the last attempt of a call waits for an endpoint that throttles rather tha
   const { endpoints, choice } = endpointsOf('a', 'b')
   const [failing, throttling] = endpoints as [Endpoint, Endpoint]
   const last = waitingForSlow(callOf({ attempts: 4, tried: [failing.name] }))
-  pause(throttling, now() + 5000)
+  pause(throttling, now() + 1000)
   expect(choice.best(callOf({ attempts: 4, tried: [failing.name] }), undefined, [], now())).toBe(failing)
   expect(choice.best(last, undefined, [], now())).toBe(throttling)
   expect([choice.hasFree(last, undefined, [], throttling, now()), choice.hasFree(callOf(), undefined, [], throttling, now())]).toEqual([false, true])
   // But not for long.
-  pause(throttling, now() + 15_000)
+  pause(throttling, now() + 5000)
   expect(choice.best(last, undefined, [], now())).toBe(failing)
+  // Nor after a single failure.
+  pause(throttling, now() + 1000)
+  expect(choice.best(waitingForSlow(callOf({ attempts: 2, tried: [failing.name] })), undefined, [], now())).toBe(failing)
 })
 
 describe('if all have the same fault, a call goes to', () => {

@@ -59,6 +59,26 @@ describe('an error in words that nobody knows', () => {
     expect((refused.cause as Error).message).toContain(error.message)
   })
 
+  test.each<[string, Answer | undefined]>([
+    ['cannot be reached', undefined],
+    ['fails', broken],
+    ['is cut', cut],
+    ['throttles', throttled('8')],
+    ['says nothing', silent],
+  ])('which stands where the other endpoint %s', async (_, answer) => {
+    const a = await serve(refusing({ code: -32000, message: 'hold on' }))
+    const b = answer === undefined ? `http://127.0.0.1:${deadPort()}` : (await serve(answer)).url
+    const client = clientOf([a.url, b], { retry: { attempts: 4 }, timeoutMs: 30_000 })
+    for (let n = 0; n < 3; n++) {
+      const begun = clock.now()
+      const refused = await errorOf(read(client, n))
+      expect(refused).toMatchObject({ kind: 'execution', said: 'hold on' })
+      expect(refused.attempts).toBeLessThanOrEqual(2)
+      expect(clock.now() - begun).toBeLessThan(11_000)
+    }
+    expect(a.requests.length).toBeLessThan(6)
+  })
+
   test('does so for no call that must not run twice, nor where it has the bytes of a revert', async () => {
     const odd = { code: -32000, message: 'no funds here' }
     const [a, b] = [await serve(refusing(odd)), await serve(node())]
