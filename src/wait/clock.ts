@@ -35,9 +35,9 @@ class SystemTimer implements Timer {
 
   constructor(ms: number, wake: () => void) {
     this.#wake = wake
-    // Of a fake clock, both have to be: its time may have moved on by the next real immediate.
-    const immediate = setTimeout === ownTimeout ? ownImmediate : setImmediate
-    this.#timeout = setTimeout(() => void immediate(this.#ring), ms)
+    // The time of a fake clock would have moved on by the next immediate.
+    const isFake = setTimeout !== ownTimeout && setImmediate !== ownImmediate
+    this.#timeout = setTimeout(isFake ? this.#ring : () => void ownImmediate(this.#ring), ms)
   }
 
   readonly #ring = (): void => {
