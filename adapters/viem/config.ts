@@ -69,12 +69,12 @@ const OF_CLIENT = ['concurrency', 'rate', 'maxResponseBytes', 'dedupe', 'hedge',
 /** Client options under viem's names. */
 const WITH_VIEM_NAMES = ['retryDelay', 'deadlineMs', 'batch', 'fetchOptions', 'maxResponseBodySize']
 const NO_FETCH = 'hexline does not use fetch; use an undici `dispatcher` or `layers` instead'
-const BY_ITSELF = 'sockets are kept alive and opened again without an option'
+const ALWAYS = 'hexline always keeps sockets alive and reconnects'
 /** Options of viem's transports that have no place here, and why. */
 const REFUSED = {
   ...{ fetchFn: NO_FETCH, onFetchRequest: NO_FETCH, onFetchResponse: NO_FETCH },
-  ...{ keepAlive: BY_ITSELF, reconnect: BY_ITSELF },
-  rank: 'endpoints are ranked without an option',
+  ...{ keepAlive: ALWAYS, reconnect: ALWAYS },
+  rank: 'hexline always ranks endpoints',
 } as const
 
 /** Defaults of the transport. */

@@ -38,9 +38,11 @@ type Picked<T, R, F extends string> = Parts<T, R, F> extends infer B ? { [K in k
 
 type Parts<T, R, F extends string> = Pick<Whole<T, R>, (Exclude<F, 'transactions' | 'receipts'> & keyof Block) | 'number' | 'hash' | 'parentHash'> &
   PickedTransactions<T, Inner<'transactions', F> | (R extends true ? 'hash' : never), 'transactions' extends F ? true : false> &
-  (R extends true
-    ? { receipts: 'receipts' extends F ? Receipt[] : Pick<Receipt, (Inner<'receipts', F> & keyof Receipt) | 'transactionHash' | 'blockHash'>[] }
-    : unknown)
+  ([R] extends [true] ? { receipts: PickedReceipts<F> } : [R] extends [false] ? unknown : { receipts?: PickedReceipts<F> })
+
+type PickedReceipts<F extends string> = 'receipts' extends F
+  ? Receipt[]
+  : Pick<Receipt, (Inner<'receipts', F> & keyof Receipt) | 'transactionHash' | 'blockHash'>[]
 
 /** The rest of the paths that start with `Of.`. */
 type Inner<Of extends string, F extends string> = F extends `${Of}.${infer Name}` ? Name : never

@@ -1,3 +1,4 @@
+import * as timers from 'node:timers'
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
@@ -72,8 +73,8 @@ const DECAY = 0.5
 /** A page with many logs takes long without being late. Its parts are retried one by one. */
 const LEAST_LATE_MS = 10_000
 
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
+/** Node.js's own: test frameworks replace the global one with a fake clock that stands still. */
+const { setImmediate } = timers
 
 /**
  * The logs of a range in pages, proven as far as asked:

@@ -104,8 +104,8 @@ export class Session implements SocketHandler, Sender {
 
   /**
    * Passes on what came for this subscription, and what comes. It may have ended with the socket,
-   * in the same moment in which it began. Throws `IntegrityError` if one that
-   * asked for something else has the id.
+   * in the same moment in which it began. Throws `IntegrityError` if another one has the id, and
+   * asked for something else.
    */
   subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
     const sharing = this.#listeners.get(id) ?? []

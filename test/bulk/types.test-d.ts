@@ -15,6 +15,8 @@ test('blocks have the requested transactions and receipts', () => {
   expectTypeOf<Item<typeof full>>().toExtend<Block<true>>()
   const perhaps = getBlocks(client, { from: 0, to: 1, receipts: (Math.random() < 0.5) as boolean })
   expectTypeOf<Item<typeof perhaps>['receipts']>().toEqualTypeOf<Receipt[] | undefined>()
+  const some = getBlocks(client, { from: 0, to: 1, receipts: (Math.random() < 0.5) as boolean, fields: ['number', 'receipts'] })
+  expectTypeOf<Item<typeof some>['receipts']>().toEqualTypeOf<Receipt[] | undefined>()
 })
 
 test('with fields, they have these and the linking fields', () => {

@@ -57,7 +57,7 @@ export const failureRows: readonly FailureRow[] = [
   {
     kind: 'execution',
     message:
-      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit)|sender not an eoa|transaction not found|tracer not found|genesis is not traceable|max code size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
+      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit reached)|sender not an eoa|genesis is not traceable|max code size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
     source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
   },
 ]

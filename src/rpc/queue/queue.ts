@@ -1,3 +1,4 @@
+import * as timers from 'node:timers'
 import PQueue from 'p-queue'
 import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
@@ -382,5 +383,5 @@ const NO_FAILURES: readonly HexlineError[] = []
 /** What follows on it runs in the next microtask, at half the cost of `queueMicrotask`. */
 const MOMENT = Promise.resolve()
 
-/** As of module loading, since test frameworks replace it with a fake clock that stands still. */
-const { setImmediate } = globalThis
+/** Node.js's own: test frameworks replace the global one with a fake clock that stands still. */
+const { setImmediate } = timers

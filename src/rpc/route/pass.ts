@@ -24,10 +24,12 @@ export class Pass {
   /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
   isWorthWaiting = false
   /**
-   * A read got an error whose kind is a guess: it stands unless another endpoint answers. That one
-   * fails, too, is no news then.
+   * A read got an error whose kind is a guess. It stands unless another endpoint answers, or says
+   * what is wrong with the call.
    */
   guessed: CallFailure | undefined
+  /** When that came. */
+  guessedAt = 0
   /** It will do so soon, and the call is sent again then: those that are out are not asked. */
   isBackSoon = false
   readonly #call: Call
@@ -41,12 +43,21 @@ export class Pass {
     this.posts += failure.posts
     this.endpoints.push(endpoint)
     this.failures.push(failure)
-    if (this.#call.safe && isGuessed(failure.error)) this.guessed ??= failure
+    // An endpoint that throttles, and was asked before, is worth more than a guess.
+    if (this.guessed === undefined && !this.isBackSoon && this.#call.safe && isGuessed(failure.error)) {
+      this.guessed = failure
+      this.guessedAt = now
+    }
     this.hasIllOnes ||= saysOf(failure.error) === 'ill'
     if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
     this.isWorthWaiting = true
     const isForLong = now - endpoint.health.throttledSince >= WAITED_FOR_MS
     this.isBackSoon ||= !isForLong && this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)
+  }
+
+  /** One endpoint has given an error of which the kind is a guess: another one may know better. */
+  isGuessing({ error }: CallFailure): boolean {
+    return this.guessed !== undefined || (this.#call.safe && this.isBackSoon && isGuessed(error))
   }
 
   /**

@@ -5,7 +5,7 @@ import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut, w
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
-import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
+import { isGuessed, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
 import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
@@ -50,7 +50,7 @@ export function route(options: RouteOptions): Send {
 const REBALANCE_MS = 250
 /** A filter is gone when its endpoint has been out of use for this long, in ms. */
 const FILTER_LOST_MS = 30_000
-/** Longest wait for what another endpoint says of a call, in ms. */
+/** Longest wait for what other endpoints say of an interactive call, in ms. */
 const SECOND_OPINION_MS = 10_000
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
@@ -107,7 +107,7 @@ class Router {
         }
         let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
         if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
-        if (pass.guessed !== undefined) attempt = atOnce(attempt)
+        if (pass.guessed !== undefined) attempt = atOnce(attempt, pass.guessedAt, now)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
@@ -120,7 +120,7 @@ class Router {
         }
         if (!(failure instanceof CallFailure)) throw failure
         pass.add(failure, endpoint, this.#now())
-        if (pass.guessed !== undefined && holder === undefined) continue
+        if (holder === undefined && pass.isGuessing(failure) && saysNothingOf(failure)) continue
         if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
         if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, this.#now()))
           throw this.#failureOf(pass.lacking, call, pass)
@@ -316,9 +316,17 @@ function isFree({ wrong, health, queue }: Endpoint, now: number): boolean {
   return wrong === undefined && !health.isOut && queue.pausedUntil <= now
 }
 
-/** The call, whose error elsewhere stands unless this endpoint answers without delay. */
-function atOnce(call: Call): Call {
-  return { ...call, whilePaused: 'fail', timeoutMs: Math.min(call.timeoutMs ?? Number.POSITIVE_INFINITY, SECOND_OPINION_MS) }
+/** The call, whose error elsewhere stands unless this endpoint answers soon. */
+function atOnce(call: Call, guessedAt: number, now: number): Call {
+  if (call.priority === 'bulk') return { ...call, whilePaused: 'fail' }
+  const until = guessedAt + SECOND_OPINION_MS
+  const timeoutMs = Math.max(1, Math.min(call.timeoutMs ?? Number.POSITIVE_INFINITY, until - now))
+  return { ...call, whilePaused: 'fail', timeoutMs, deadline: Math.min(call.deadline, until) }
+}
+
+/** The failure is one of the endpoint, or of nothing that is known: not the result of the call. */
+function saysNothingOf({ error }: CallFailure): boolean {
+  return isGuessed(error) || mayRepeat(error) !== false || error.kind === 'unsupported'
 }
 
 /** The call, for one endpoint and no other: it waits for that one even where it is given up. */

@@ -197,12 +197,8 @@ describe('options', () => {
       { fetchFn: () => {} },
       'fetchFn: expected undefined (hexline does not use fetch; use an undici `dispatcher` or `layers` instead), received a function',
     ],
-    [
-      'an option of webSocket()',
-      { keepAlive: true },
-      'keepAlive: expected undefined (sockets are kept alive and opened again without an option), received true',
-    ],
-    ['an option of fallback()', { rank: true }, 'rank: expected undefined (endpoints are ranked without an option), received true'],
+    ['an option of webSocket()', { keepAlive: true }, 'keepAlive: expected undefined (hexline always keeps sockets alive and reconnects), received true'],
+    ['an option of fallback()', { rank: true }, 'rank: expected undefined (hexline always ranks endpoints), received true'],
     ['other fetchOptions', { fetchOptions: { cache: 'no-store' } }, 'fetchOptions: expected only headers, received "cache"'],
     [
       'both names of one thing',

@@ -53,7 +53,6 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['geth', 200, -32000, 'max code size exceeded', GETH],
     ['geth', 200, -32000, 'rlp: value size exceeds available input length', CORPUS],
     ['geth', 200, -32000, 'account 0x0000000000000000000000000000000000000003 is already overridden', CORPUS],
-    ['Besu', 200, -32000, 'Transaction not found', BESU],
     ['revm', 200, -32000, 'OpcodeNotFound', 'bluealloy/revm HaltReason'],
     ['geth, trace', 200, -32000, 'genesis is not traceable', 'ethereum/go-ethereum eth/tracers/api.go'],
     ['geth', 200, 3, 'execution reverted: Ownable: caller is not the owner', CORPUS],
@@ -554,6 +553,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
 
 /** Of no kind that the table knows. */
 export const unknown: readonly Sample[] = [
+  ['Besu', 200, -32000, 'Transaction not found', BESU],
   ['a provider', 200, -32000, 'hold on a moment, please', 'made up'],
   ['geth', 200, -32000, 'filter not found', GETH, { method: 'eth_getFilterChanges' }],
   ['Arbitrum', 200, -32000, 'sequencer pending tx pool full, please try again', CHAINLINK, RAW],

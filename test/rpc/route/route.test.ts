@@ -79,6 +79,44 @@ describe('an error in words that nobody knows', () => {
     expect(a.requests.length).toBeLessThan(6)
   })
 
+  test('which stands within ten seconds, however many endpoints say nothing', async () => {
+    const a = await serve(refusing({ code: -32000, message: 'hold on' }))
+    // They answer questions for their heads, so that they are not out.
+    const mute: Answer = (request, response) => (isRead(request) ? silent : node())(request, response)
+    const others = await Promise.all([1, 2, 3].map(() => serve(mute)))
+    const client = clientOf([a.url, ...others.map(({ url }) => url)], { retry: { attempts: 4 }, timeoutMs: 30_000 })
+    const begun = clock.now()
+    expect(await errorOf(read(client, 1))).toMatchObject({ kind: 'execution', said: 'hold on' })
+    expect(clock.now() - begun).toBeLessThan(10_100)
+  })
+
+  test.each<[string, object, object]>([
+    ['a revert', { code: 3, message: 'execution reverted', data: '0x08c379a0' }, { kind: 'execution', data: '0x08c379a0' }],
+    ['a wrong argument', { code: -32602, message: 'invalid argument 0' }, { kind: 'invalid' }],
+  ])('does not stand where the other endpoint knows better: %s', async (_, error, expected) => {
+    const [a, b] = [await serve(refusing({ code: -32000, message: 'hold on' })), await serve(refusing(error))]
+    expect(await errorOf(read(clientOf([a.url, b.url], quick), 1))).toMatchObject(expected)
+  })
+
+  test('is worth less than an endpoint that throttles for a moment', async () => {
+    const [a, b] = [await serve(node(), throttled('0'), node()), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await read(client, 0)
+    b.script(refusing({ code: -32000, message: 'hold on' }))
+    expect(await read(client, 1)).toEqual(answerTo([1]))
+  })
+
+  test('does not hide that the client was closed', async () => {
+    const a = await serve(refusing({ code: -32000, message: 'hold on' }))
+    const mute: Answer = (request, response) => (isRead(request) ? silent : node())(request, response)
+    const b = await serve(mute)
+    const client = clientOf([a.url, b.url], quick)
+    const refused = errorOf(read(client, 1))
+    await sleep(100)
+    await client.close()
+    expect(await refused).toMatchObject({ kind: 'closed' })
+  })
+
   test('does so for no call that must not run twice, nor where it has the bytes of a revert', async () => {
     const odd = { code: -32000, message: 'no funds here' }
     const [a, b] = [await serve(refusing(odd)), await serve(node())]
