@@ -31,13 +31,24 @@ interface ReadOptions extends ReplyErrorsOptions {
 /** An endpoint answers calls of a method for this long, in ms, after it has answered one. */
 const ANSWERING_MS = 2000
 
-function noteAnswers(answeredAt: Map<string, number>, calls: readonly Call[], outcomes: readonly Outcome[], now: number): void {
-  let last: string | undefined
-  for (let i = 0; i < calls.length; i++) {
-    const { method } = calls[i] as Call
-    if (method === last || outcomes[i] instanceof Error) continue
-    last = method
-    setBounded(answeredAt, method, now)
+/** When the endpoint last answered a call of each method. Most calls are of the last one's. */
+class Answered {
+  #method = ''
+  #at = Number.NEGATIVE_INFINITY
+  readonly #others = new Map<string, number>()
+
+  note(calls: readonly Call[], outcomes: readonly Outcome[], now: number): void {
+    for (let i = 0; i < calls.length; i++) {
+      const { method } = calls[i] as Call
+      if ((method === this.#method && this.#at === now) || outcomes[i] instanceof Error) continue
+      if (method !== this.#method) setBounded(this.#others, this.#method, this.#at)
+      this.#method = method
+      this.#at = now
+    }
+  }
+
+  at(method: string): number {
+    return method === this.#method ? this.#at : (this.#others.get(method) ?? Number.NEGATIVE_INFINITY)
   }
 }
 
@@ -55,9 +66,8 @@ const MOST_FOR_A_BATCH = 16 * 1024 * 1024
 export function createPost(options: PostOptions): Post {
   const { endpoint, exchange, path, ids, clock } = options
   const cuts = new Cuts()
-  /** When the endpoint last answered a call of each method. */
-  const answeredAt = new Map<string, number>()
-  const isAnswering = (method: string) => clock.now() - (answeredAt.get(method) ?? Number.NEGATIVE_INFINITY) < ANSWERING_MS
+  const answered = new Answered()
+  const isAnswering = (method: string) => clock.now() - answered.at(method) < ANSWERING_MS
   const reading: ReadOptions = { ...options, cuts, isAnswering }
   return async (calls, signal) => {
     const first = ids.next
@@ -85,7 +95,7 @@ export function createPost(options: PostOptions): Post {
     }
     reportFigures(calls, reply)
     const outcomes = read(reply, calls, first, reading)
-    noteAnswers(answeredAt, calls, outcomes, clock.now())
+    answered.note(calls, outcomes, clock.now())
     onPosted?.(outcomes, reply)
     return bodies === undefined ? outcomes : releasable(outcomes, reply.body, bodies)
   }
