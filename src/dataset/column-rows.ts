@@ -5,7 +5,7 @@ import { plain } from '../verify/mismatch.ts'
 import { type Cell, cellOf, LARGEST_DECIMAL } from './column-cells.ts'
 import type { ColumnPage } from './column-page.ts'
 import { falsehood, type Place } from './falsehood.ts'
-import { isHex, ParquetColumn } from './parquet-column.ts'
+import { IS_NUMBER, isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues } from './read-parquet.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
@@ -192,10 +192,14 @@ function columnsOfField(table: DatasetTable, field: string): number {
   return tables[table].filter(({ source, isCopy }) => source.from === 'field' && source.field === field && !isCopy).length
 }
 
-/** Whether the columns of a field hold this value. */
+/**
+ * Whether the columns of a field have to hold this value. Older versions left JSON numbers in
+ * `extra`.
+ */
 function fits(columns: readonly Column[], value: unknown): boolean {
   const [{ name, type, source }] = columns as [Column]
   if (value === null) return true
+  if (typeof value === 'number' && IS_NUMBER[type]) return false
   if (source.from === 'field' && source.item !== undefined) {
     if (!Array.isArray(value) || value.length > columns.length) return false
     return value.every((each) => typeof each === 'string' && each.length === 66 && isHex(Buffer.from(each), 0, 66))

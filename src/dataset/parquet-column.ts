@@ -31,7 +31,7 @@ export const sizes: Readonly<Record<ColumnType, number>> = {
 }
 
 /** The types of columns of quantities, which a node may send as JSON numbers. */
-const IS_NUMBER: Readonly<Partial<Record<ColumnType, boolean>>> = { uint256: true, decimal: true, int32: true, int64: true, timestamp: true }
+export const IS_NUMBER: Readonly<Partial<Record<ColumnType, boolean>>> = { uint256: true, decimal: true, int32: true, int64: true, timestamp: true }
 
 /** A column in the schema of a file. */
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]

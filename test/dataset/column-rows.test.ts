@@ -15,7 +15,7 @@ function fieldsOf(table: DatasetTable, row: Record<string, Stored>) {
   const { schema } = { transactions: decodeTransaction, logs: decodeLog, blocks: decodeUncle }[table as 'blocks']
   const rows = new ColumnRows(table, columns, schema?.is === 'object' ? schema.decoders : new Map())
   const fields = rows.fieldsOf(place, { rows: 1, columns: columns.map(({ name, type }) => pageOf(type, [row[name] as Stored])) }, 0)
-  return { fields, nulls: rows.nulls }
+  return { fields, nulls: rows.nulls, misfits: [...rows.misfits] }
 }
 
 function faultOf(table: DatasetTable, row: Record<string, Stored>): string {
@@ -73,6 +73,16 @@ it('what a column cannot hold comes from extra, and is counted where it is a dec
   })
   expect(fields).toEqual({ gasPrice: BigInt(large), gas: BigInt(large), value: BigInt(large) })
   expect(nulls).toEqual({ 'transactions.gasPrice': 1, 'transactions.valueDecimal': 1 })
+})
+
+it('a JSON number may be in extra, where older versions left it, and its column is a misfit', () => {
+  const extra = json({ gas: 21_000, gasPrice: 7, blobGasUsed: 1 })
+  const { fields, nulls, misfits } = fieldsOf('transactions', { gas: null, gasPrice: null, extra })
+  expect(fields).toEqual({ gas: 21_000n, gasPrice: 7n, blobGasUsed: 1 })
+  expect(nulls).toEqual({ 'transactions.gasPrice': 1 })
+  expect(misfits).toEqual(['transactions.gas', 'transactions.gasPrice'])
+  expect(faultOf('transactions', { gas: 21_000n, extra: json({ gas: 21_000 }) })).toContain('extra.gas: expected nothing')
+  expect(faultOf('transactions', { accessList: null, extra: json({ accessList: 1 }) })).toContain('extra.accessList: expected nothing')
 })
 
 it('topics', () => {
