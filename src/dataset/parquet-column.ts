@@ -36,39 +36,41 @@ export const IS_NUMBER: Readonly<Partial<Record<ColumnType, boolean>>> = { uint2
 /** A column in the schema of a file. */
 export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
 
+/** The types of Parquet in which values are stored. */
+export const physicalTypes: Readonly<Record<ColumnType, NonNullable<SchemaElement['type']>>> = {
+  bytes32: 'FIXED_LEN_BYTE_ARRAY',
+  bytes20: 'FIXED_LEN_BYTE_ARRAY',
+  bytes256: 'FIXED_LEN_BYTE_ARRAY',
+  bytes8: 'FIXED_LEN_BYTE_ARRAY',
+  bytes: 'BYTE_ARRAY',
+  uint256: 'FIXED_LEN_BYTE_ARRAY',
+  decimal: 'FIXED_LEN_BYTE_ARRAY',
+  int32: 'INT32',
+  int64: 'INT64',
+  boolean: 'BOOLEAN',
+  timestamp: 'INT64',
+  json: 'BYTE_ARRAY',
+}
+
 /** How a column is declared. */
 export function schemaOf(name: string, type: ColumnType): SchemaElement {
-  const element = { name, repetition_type: 'OPTIONAL' } as const
+  const element: SchemaElement = { name, repetition_type: 'OPTIONAL', type: physicalTypes[type] }
   switch (type) {
-    case 'int32':
-      return { ...element, type: 'INT32' }
-    case 'int64':
-      return { ...element, type: 'INT64' }
-    case 'boolean':
-      return { ...element, type: 'BOOLEAN' }
     case 'timestamp':
-      return {
-        ...element,
-        type: 'INT64',
-        converted_type: 'TIMESTAMP_MICROS',
-        logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
-      }
+      return { ...element, converted_type: 'TIMESTAMP_MICROS', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' } }
     case 'decimal':
       return {
         ...element,
-        type: 'FIXED_LEN_BYTE_ARRAY',
-        type_length: 16,
+        type_length: sizes[type],
         converted_type: 'DECIMAL',
         precision: 38,
         scale: 0,
         logical_type: { type: 'DECIMAL', precision: 38, scale: 0 },
       }
     case 'json':
-      return { ...element, type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } }
-    case 'bytes':
-      return { ...element, type: 'BYTE_ARRAY' }
+      return { ...element, converted_type: 'UTF8', logical_type: { type: 'STRING' } }
     default:
-      return { ...element, type: 'FIXED_LEN_BYTE_ARRAY', type_length: sizes[type] }
+      return element.type === 'FIXED_LEN_BYTE_ARRAY' ? { ...element, type_length: sizes[type] } : element
   }
 }
 

@@ -4,7 +4,18 @@ import { VERSION } from '../version.ts'
 import { DataFile } from './data-file.ts'
 import type { FileEntry } from './manifest.ts'
 import type { ParquetColumn } from './parquet-column.ts'
-import { type ColumnChunk, columnChunk, footer, MAGIC, type PageForm, type ParquetLibrary, pageHeader, type RowGroup, rowGroup } from './parquet-form.ts'
+import {
+  type ColumnChunk,
+  columnChunk,
+  fileSchema,
+  footer,
+  MAGIC,
+  type PageForm,
+  type ParquetLibrary,
+  pageHeader,
+  type RowGroup,
+  rowGroup,
+} from './parquet-form.ts'
 
 export type Compression = 'zstd' | 'snappy'
 
@@ -58,7 +69,7 @@ export class ParquetFile {
 
   /** Writes the footer. */
   async finish(columns: readonly ParquetColumn[]): Promise<FileEntry> {
-    await this.#write(footer(this.#library, columns, this.#groups, `hexline ${VERSION}`))
+    await this.#write(footer(this.#library, fileSchema(columns), this.#groups, `hexline ${VERSION}`))
     return await this.#file.finish(this.#rows)
   }
 

@@ -1,6 +1,6 @@
 import type { FileMetaData } from 'hyparquet'
 import type { Writer } from 'hyparquet-writer/src/types.js'
-import { type Extremes, type SchemaElement, schemaOf } from './parquet-column.ts'
+import { type Extremes, physicalTypes, type SchemaElement, schemaOf } from './parquet-column.ts'
 import type { Column, ColumnType } from './tables.ts'
 
 /*
@@ -12,7 +12,8 @@ import type { Column, ColumnType } from './tables.ts'
 
 /** The part of hyparquet-writer that is used: the container. Columns are encoded here. */
 export interface ParquetLibrary {
-  readonly newWriter: () => Writer & { getBytes(): Uint8Array }
+  /** `size` is its memory at first, in bytes. */
+  readonly newWriter: (size?: number) => Writer & { getBytes(): Uint8Array }
   readonly writePageHeader: typeof import('hyparquet-writer/src/datapage.js').writePageHeader
   readonly writeMetadata: typeof import('hyparquet-writer/src/metadata.js').writeMetadata
   readonly snappyCompress: typeof import('hyparquet-writer/src/snappy.js').snappyCompress
@@ -30,7 +31,7 @@ export async function loadParquet(): Promise<ParquetLibrary> {
     import('hyparquet-writer/src/metadata.js'),
     import('hyparquet-writer/src/snappy.js'),
   ])
-  return { newWriter: () => new ByteWriter(), writePageHeader, writeMetadata, snappyCompress }
+  return { newWriter: (size) => new ByteWriter(size), writePageHeader, writeMetadata, snappyCompress }
 }
 
 /** A file begins with it and ends with it. */
@@ -51,8 +52,11 @@ export interface PageForm {
   readonly crc: number
 }
 
+/** Longer than most headers of pages, in bytes. */
+const HEADER = 64
+
 export function pageHeader({ newWriter, writePageHeader }: ParquetLibrary, { rows, nulls, levels, values, stored, codec, crc }: PageForm): Buffer {
-  const writer = newWriter()
+  const writer = newWriter(HEADER)
   writePageHeader(writer, {
     type: 'DATA_PAGE_V2',
     uncompressed_page_size: levels + values,
@@ -87,7 +91,7 @@ export function columnChunk({ name, type, start, header, page, extremes }: Place
   return {
     file_offset: BigInt(start),
     meta_data: {
-      type: schemaOf(name, type).type as NonNullable<SchemaElement['type']>,
+      type: physicalTypes[type],
       encodings: ['PLAIN', 'RLE'],
       path_in_schema: [name],
       codec,
@@ -109,14 +113,13 @@ export function rowGroup(rows: number, columns: ColumnChunk[]): RowGroup {
   return { columns, total_byte_size: size, num_rows: BigInt(rows), total_compressed_size: stored }
 }
 
+/** The schema of a file with these columns. */
+export function fileSchema(columns: readonly Pick<Column, 'name' | 'type'>[]): SchemaElement[] {
+  return [{ name: 'root', num_children: columns.length }, ...columns.map(({ name, type }) => schemaOf(name, type))]
+}
+
 /** All that follows the pages. */
-export function footer(
-  { newWriter, writeMetadata }: ParquetLibrary,
-  columns: readonly Pick<Column, 'name' | 'type'>[],
-  groups: RowGroup[],
-  createdBy: string,
-): Buffer {
-  const schema: SchemaElement[] = [{ name: 'root', num_children: columns.length }, ...columns.map(({ name, type }) => schemaOf(name, type))]
+export function footer({ newWriter, writeMetadata }: ParquetLibrary, schema: SchemaElement[], groups: RowGroup[], createdBy: string): Buffer {
   const rows = groups.reduce((sum, { num_rows }) => sum + num_rows, 0n)
   const writer = newWriter()
   writeMetadata(writer, { version: 2, created_by: createdBy, schema, num_rows: rows, row_groups: groups, metadata_length: 0 })

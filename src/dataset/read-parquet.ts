@@ -6,8 +6,7 @@ import { plain } from '../verify/mismatch.ts'
 import { checkPages } from './check-pages.ts'
 import { type ColumnPage, type PageLibrary, readPage } from './column-page.ts'
 import { falsehood } from './falsehood.ts'
-import { schemaOf } from './parquet-column.ts'
-import { type Codec, type ColumnChunk, footer, loadParquet, MAGIC, type RowGroup, rowGroup } from './parquet-form.ts'
+import { type Codec, type ColumnChunk, fileSchema, footer, loadParquet, MAGIC, type RowGroup, rowGroup } from './parquet-form.ts'
 import type { Column } from './tables.ts'
 
 /** Rows of a file, column by column, in the order of the columns. */
@@ -27,7 +26,8 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
   try {
     const buffer = await bufferOf(handle)
     const metadata = await reading(file, () => metadataOf(buffer))
-    checkSchema(file, metadata, columns)
+    const schema = fileSchema(columns)
+    checkSchema(file, metadata, schema)
     const library = await loadReader()
     const groups: RowGroup[] = []
     let offset = MAGIC.length
@@ -50,7 +50,7 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     const { created_by = '' } = metadata
     // By this, too, some readers tell how to read.
     const createdBy = /^hexline [\w.+-]+$/.test(created_by) ? created_by : 'hexline'
-    await reading(file, () => checkAround(file, buffer, offset, footer(library, columns, groups, createdBy)))
+    await reading(file, () => checkAround(file, buffer, offset, footer(library, schema, groups, createdBy)))
   } finally {
     await handle.close()
   }
@@ -136,16 +136,16 @@ async function readGroup(
   return pages
 }
 
-function checkSchema(file: string, { schema, key_value_metadata }: FileMetaData, columns: readonly Column[]): void {
+function checkSchema(file: string, { schema, key_value_metadata }: FileMetaData, expected: readonly SchemaElement[]): void {
   // Arrow and GeoParquet keep other types of the columns there.
   const [note] = key_value_metadata ?? []
   if (note !== undefined) throw falsehood({ file }, 'metadata', plain('none'), note.key)
-  const expected = [undefined, ...columns].map((column) => (column === undefined ? undefined : schemaOf(column.name, column.type)))
   for (let i = 1; i < Math.max(schema.length, expected.length); i++) {
     const [wanted, got] = [described(expected[i]), described(schema[i])]
     if (wanted !== got) throw falsehood({ file }, 'schema', plain(wanted), plain(got))
   }
-  if (schema[0]?.num_children !== columns.length) throw falsehood({ file }, 'schema', plain(`${columns.length} columns`), plain(`${schema[0]?.num_children}`))
+  const [count, found] = [expected[0]?.num_children, schema[0]?.num_children]
+  if (found !== count) throw falsehood({ file }, 'schema', plain(`${count} columns`), plain(`${found}`))
 }
 
 /** What of a column's declaration changes what its values mean. */
