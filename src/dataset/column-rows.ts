@@ -4,6 +4,7 @@ import type { Decode } from '../eth/codec/schema.ts'
 import { plain } from '../verify/mismatch.ts'
 import { type Cell, cellOf, LARGEST_DECIMAL } from './column-cells.ts'
 import type { ColumnPage } from './column-page.ts'
+import { withExactNumbers } from './exact-numbers.ts'
 import { falsehood, type Place } from './falsehood.ts'
 import { IS_NUMBER, isHex, ParquetColumn } from './parquet-column.ts'
 import type { ColumnValues } from './read-parquet.ts'
@@ -99,8 +100,8 @@ export class ColumnRows {
       if (value !== null) this.#addItem(place, fields, column, value)
     }
     const extra = this.#extra === undefined ? null : this.#extra.cell(place, this.#extra.page, row)
-    if (extra !== null) this.#addExtra(place, fields, this.#checkExtra(place, extra))
-    for (const plan of this.#copies) this.#checkCopy(place, fields, plan, plan.cell(place, plan.page, row))
+    const numbers = extra === null ? [] : this.#addExtra(place, fields, this.#checkExtra(place, extra), row)
+    for (const plan of this.#copies) this.#checkCopy(place, fields, plan, plan.cell(place, plan.page, row), numbers.includes(plan.field))
     return fields
   }
 
@@ -128,7 +129,9 @@ export class ColumnRows {
     return value as Fields
   }
 
-  #addExtra(place: Place, fields: Fields, extra: Fields): void {
+  /** Returns the fields whose columns are null because they are JSON numbers. */
+  #addExtra(place: Place, fields: Fields, extra: Fields, row: number): readonly string[] {
+    const numbers: string[] = []
     for (const [field, value] of Object.entries(extra)) {
       const columns = this.#byField.get(field)
       if (columns !== undefined || fieldsElsewhere[this.#table].includes(field)) {
@@ -140,11 +143,34 @@ export class ColumnRows {
           this.misfits.add(`${this.#table}.${name}`)
           if (type === 'decimal') this.#countNull(name)
         }
+        if (isNumberOf(columns, value)) {
+          numbers.push(field)
+          if (!Number.isSafeInteger(value) || (value as number) < 0) {
+            fields[field] = this.#exact(field, row) ?? fields[field]
+            continue
+          }
+        }
       }
       const decoded = this.#decoded(field, value)
       // A plain assignment of `__proto__` would give the row fields that it does not have.
       if (field === '__proto__') Object.defineProperty(fields, field, { value: decoded, enumerable: true })
       else fields[field] = decoded
+    }
+    return numbers
+  }
+
+  /**
+   * A number that JSON.parse rounds, from its text in `extra`; undefined for one that the field
+   * cannot have, such as a fraction.
+   */
+  #exact(field: string, row: number): unknown {
+    const { page } = this.#extra as Bound
+    const start = page.startOf(row)
+    const value = JSON.parse(withExactNumbers(page.bytes.toString('utf8', start, page.endOf(start))))[field]
+    try {
+      return this.#decoded(field, value)
+    } catch {
+      return undefined
     }
   }
 
@@ -158,8 +184,13 @@ export class ColumnRows {
     }
   }
 
-  #checkCopy(place: Place, fields: Fields, { column: { name }, field }: Plan, found: unknown): void {
+  #checkCopy(place: Place, fields: Fields, { column: { name }, field }: Plan, found: unknown, isNumber: boolean): void {
     const original = fields[field]
+    if (isNumber) {
+      this.#countNull(name)
+      if (found !== null) throw falsehood(place, name, null, found)
+      return
+    }
     if (typeof original !== 'bigint') {
       // Nothing else holds it.
       if (found !== null) fields[name] = found
@@ -192,14 +223,19 @@ function columnsOfField(table: DatasetTable, field: string): number {
   return tables[table].filter(({ source, isCopy }) => source.from === 'field' && source.field === field && !isCopy).length
 }
 
+/** Whether a value is a JSON number in place of a quantity. */
+function isNumberOf([column]: readonly Column[], value: unknown): boolean {
+  return typeof value === 'number' && column !== undefined && IS_NUMBER[column.type] === true
+}
+
 /**
- * Whether the columns of a field have to hold this value. Older versions left JSON numbers in
- * `extra`.
+ * Whether the columns of a field have to hold this value. A JSON number may be in `extra`: one
+ * that is not exact is, and older versions left all of them there.
  */
 function fits(columns: readonly Column[], value: unknown): boolean {
   const [{ name, type, source }] = columns as [Column]
   if (value === null) return true
-  if (typeof value === 'number' && IS_NUMBER[type]) return false
+  if (isNumberOf(columns, value)) return false
   if (source.from === 'field' && source.item !== undefined) {
     if (!Array.isArray(value) || value.length > columns.length) return false
     return value.every((each) => typeof each === 'string' && each.length === 66 && isHex(Buffer.from(each), 0, 66))

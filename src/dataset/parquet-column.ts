@@ -385,10 +385,19 @@ function hexOf(json: string): Buffer | undefined {
   return hex === undefined ? undefined : Buffer.from(`"${hex}"`)
 }
 
-/** The hex of a JSON number that is a quantity, in any spelling; undefined for anything else. */
+/** Any decimal with this many digits is a double of its own. */
+const EXACT_DIGITS = 15
+
+/**
+ * The hex of a JSON number that is a quantity, in any spelling; undefined for anything else, and
+ * where a double could be another number than the one that is spelled.
+ */
 export function hexOfNumber(json: string): string | undefined {
   const value = json === '' ? Number.NaN : Number(json)
-  return Number.isSafeInteger(value) && value >= 0 ? `0x${value.toString(16)}` : undefined
+  if (!Number.isSafeInteger(value) || value < 0) return undefined
+  const digits = json.replace(/[eE].*/, '').replace(/\D/g, '')
+  const isExact = /^\d+$/.test(json) || (digits.length <= EXACT_DIGITS && (value !== 0 || /^0+$/.test(digits)))
+  return isExact ? `0x${value.toString(16)}` : undefined
 }
 
 /**

@@ -1,9 +1,11 @@
+import { CodecError } from '../errors.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import { createStrictReader } from '../eth/codec/reader.ts'
 import type { Decode } from '../eth/codec/schema.ts'
 import { decodeLog, decodeReceipt, decodeTransaction, decodeUncle, decodeWithdrawal } from '../eth/objects.ts'
 import { plain } from '../verify/mismatch.ts'
 import { ColumnRows, type FieldDecoders, type Fields } from './column-rows.ts'
+import { withExactNumbers } from './exact-numbers.ts'
 import { falsehood, type Place, undecodable } from './falsehood.ts'
 import type { DatasetHeader, FileEntry, RangeEntry } from './manifest.ts'
 import { readLines } from './read-lines.ts'
@@ -58,7 +60,16 @@ export async function* readRows(source: TableSource): AsyncGenerator<readonly Ro
 }
 
 async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGenerator<readonly Row[]> {
-  const read = createStrictReader(decoders[table] as Decode<object>)
+  const readExact = createStrictReader(decoders[table] as Decode<object>)
+  const read = (line: Buffer): object => {
+    try {
+      return readExact(line)
+    } catch (error) {
+      const exact = error instanceof CodecError ? withExactNumbers(`${line}`) : undefined
+      if (exact === undefined || exact === `${line}`) throw error
+      return readExact(Buffer.from(exact))
+    }
+  }
   const place = { file: file.name }
   const apart = fieldsApart(table, header.tables)
   let row = 0

@@ -85,6 +85,17 @@ it('a JSON number may be in extra, where older versions left it, and its column 
   expect(faultOf('transactions', { accessList: null, extra: json({ accessList: 1 }) })).toContain('extra.accessList: expected nothing')
 })
 
+it('a JSON number that a double does not hold is taken from its text, and is absent where the field cannot have it', () => {
+  const extra = Buffer.from('{"value":1000000000000000000001,"gasPrice":1.5,"nonce":-1,"data":["\\"7",9007199254740993]}')
+  const { fields, nulls, misfits } = fieldsOf('transactions', { value: null, valueDecimal: null, gasPrice: null, nonce: null, extra })
+  expect(fields).toEqual({ value: 10n ** 21n + 1n, data: ['"7', 2 ** 53] })
+  expect(nulls).toEqual({ 'transactions.valueDecimal': 1, 'transactions.gasPrice': 1 })
+  expect(misfits).toEqual(['transactions.value', 'transactions.gasPrice', 'transactions.nonce'])
+  expect(faultOf('transactions', { value: null, valueDecimal: bytes(16, 0), extra: json({ value: 0 }) })).toContain('valueDecimal: expected null, found 0n')
+  const beyond = (value: string) => fieldsOf('transactions', { value: null, extra: Buffer.from(`{"value":${value}}`) }).fields.value
+  expect(['9'.repeat(77), '9'.repeat(78), '9'.repeat(79), '1e300'].map(beyond)).toEqual([10n ** 77n - 1n, ...Array(3).fill(undefined)])
+})
+
 it('topics', () => {
   const topics = (...values: (Uint8Array | null)[]) => ({
     topic0: null,

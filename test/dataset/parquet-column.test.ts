@@ -48,7 +48,8 @@ describe('numbers', () => {
   it.each(bounds)('%s: JSON numbers that are quantities, in any spelling', (type, _, bytesOf) => {
     for (const json of ['12', '12.0', '1.2e1', '"0x\\u0063"', '"\\u0030xC"']) expect([json, stored(type, json)]).toEqual([json, bytesOf(12n)])
     for (const json of ['-0', '0.0']) expect([json, stored(type, json)]).toEqual([json, bytesOf(0n)])
-    for (const json of ['-1', '1.5', '1e300', '9007199254740993', '[12]', '"12"']) expect([json, stored(type, json)]).toEqual([json, undefined])
+    for (const json of ['-1', '1.5', '1e300', '9007199254740993', '9007199254740991.4', '0.99999999999999999', '1e-400', '[12]', '"12"'])
+      expect([json, stored(type, json)]).toEqual([json, undefined])
   })
 
   it.each(bounds)('%s: nothing but hex digits', (type) => {

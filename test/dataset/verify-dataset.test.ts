@@ -148,6 +148,18 @@ describe('what is proven', () => {
     expect(uncovered).toEqual(format === 'parquet' ? ['logs.removed'] : [])
   })
 
+  it.each([
+    ['parquet', 2 ** 60, ['blocks.totalDifficulty']],
+    ['parquet', 1.5, ['blocks.totalDifficulty']],
+    ['ndjson', 2 ** 60, ['blocks.totalDifficulty']],
+  ] as const)('%s: a JSON number that is not exact, %d', async (format, totalDifficulty, uncovered) => {
+    spoil((block) => ({ ...block, totalDifficulty }))
+    await write({ format })
+    const report = await verifyDataset(dir, { senders: true })
+    expect(report.checks).toEqual(all([...everything, 'senders']))
+    expect(report.uncovered).toEqual(uncovered)
+  })
+
   it('no column whose value is in extra', async () => {
     spoil((block) => ({ ...block, totalDifficulty: `0x1${'0'.repeat(40)}` }), firstLog({ logIndex: 0, removed: '' }))
     await write({ format: 'parquet' })
