@@ -1,6 +1,6 @@
 import zlib from 'node:zlib'
 import type { PageHeader } from 'hyparquet'
-import { extremesOf, sizes } from './parquet-column.ts'
+import { extremesOf, sizes, varint } from './parquet-column.ts'
 import { type Codec, type ColumnChunk, columnChunk, type PageForm, type ParquetLibrary, pageHeader } from './parquet-form.ts'
 import type { Column, ColumnType } from './tables.ts'
 
@@ -94,12 +94,27 @@ export function readPage(
   return { page, chunk: columnChunk({ name, type, start, header, page: form, extremes: extremesOf(type, values) }) }
 }
 
+/** The part of Node.js that types for Node.js 20 do not have. */
+interface Zstd {
+  zstdDecompressSync(
+    input: Uint8Array,
+    options: { readonly maxOutputLength: number; readonly info: true },
+  ): { buffer: Buffer; engine: { bytesWritten: number } }
+}
+
+/**
+ * Decompresses all of `bytes` to `size` bytes. Other readers refuse what follows a frame of
+ * Zstandard, or read it, too; and they take the size from the start of Snappy.
+ */
 function decompressed(bytes: Buffer, size: number, codec: Codec, snappy: PageLibrary['snappyUncompress']): Buffer {
   if (codec === 'ZSTD') {
-    const { zstdDecompressSync } = zlib as unknown as { zstdDecompressSync(input: Uint8Array, options: object): Buffer }
-    return zstdDecompressSync(bytes, { maxOutputLength: size })
+    const { buffer, engine } = (zlib as unknown as Zstd).zstdDecompressSync(bytes, { maxOutputLength: size, info: true })
+    if (engine.bytesWritten !== bytes.length) throw new Error(`a page whose values end after ${engine.bytesWritten} of ${bytes.length} bytes`)
+    return buffer
   }
   if (codec !== 'SNAPPY') throw new Error(`a page is compressed with ${codec satisfies 'UNCOMPRESSED'}`)
+  const start = Buffer.from(varint(size))
+  if (!bytes.subarray(0, start.length).equals(start)) throw new Error(`a page that does not begin with the size of its values, ${size}`)
   const output = Buffer.allocUnsafeSlow(size)
   snappy(bytes, output)
   return output

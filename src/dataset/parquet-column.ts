@@ -420,7 +420,7 @@ function isDecimal(digits: string): boolean {
 }
 
 /** An unsigned number in groups of seven bits, the lowest first. */
-function varint(value: number): number[] {
+export function varint(value: number): number[] {
   const bytes: number[] = []
   let rest = value
   for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)

@@ -3,7 +3,8 @@ import { snappyUncompress } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { describe, expect, it } from 'vitest'
 import { ColumnPage, readPage } from '../../src/dataset/column-page.ts'
-import { loadParquet, pageHeader } from '../../src/dataset/parquet-form.ts'
+import { hasZstd } from '../../src/dataset/ndjson-files.ts'
+import { type Codec, loadParquet, pageHeader } from '../../src/dataset/parquet-form.ts'
 import { pageOf, type Stored, storedIn } from '../support/column-page.ts'
 
 // Whole files are read in read-parquet.test.ts.
@@ -71,5 +72,47 @@ describe('the levels of a page', () => {
 
   it('and the values have the CRC-32 of the header', async () => {
     await expect(read(2, [4, 1], [7, 8], 0, 1)).rejects.toThrow('a page with a header or a CRC-32 that the writer does not make for it')
+  })
+})
+
+describe('compressed values', async () => {
+  const library = await loadParquet()
+  const { zstdCompressSync } = zlib as unknown as { zstdCompressSync(bytes: Uint8Array): Buffer }
+  const values = Array.from({ length: 5000 }, (_, i) => i % 3)
+  const data = Buffer.from(Int32Array.from(values).buffer)
+  const snappy = Buffer.from(library.snappyCompress(data))
+
+  /** Reads a page of these values, stored in this way. */
+  function read(codec: Codec, stored: Buffer): ColumnPage {
+    const levels = Buffer.from([0x90, 0x4e, 1])
+    const sizes = { levels: levels.length, values: data.length, stored: stored.length }
+    const header = pageHeader(library, { rows: values.length, nulls: 0, ...sizes, codec, crc: zlib.crc32(stored, zlib.crc32(levels)) })
+    const chunk = { start: 4, bytes: Buffer.concat([header, levels, stored]), codec }
+    return readPage({ ...library, parquetHeader, snappyUncompress }, { name: 'number', type: 'int32' }, values.length, chunk).page
+  }
+
+  it('are read', () => {
+    expect(valuesIn(read('SNAPPY', snappy))).toEqual(values)
+    if (hasZstd) expect(valuesIn(read('ZSTD', zstdCompressSync(data)))).toEqual(values)
+  })
+
+  // 20,000 is 0xa0 0x9c 0x01.
+  it.each([
+    ['less', [0xa0, 0x1c]],
+    ['more', [0xa0, 0x9c, 0x02]],
+    ['the same in more bytes', [0xa0, 0x9c, 0x81, 0x00]],
+    ['a number without an end', [0xa0, 0x9c, 0x81]],
+  ])('of Snappy with another size at the start are refused: %s', (_, start) => {
+    expect(snappy.subarray(0, 3)).toEqual(Buffer.from([0xa0, 0x9c, 0x01]))
+    expect(() => read('SNAPPY', Buffer.concat([Buffer.from(start), snappy.subarray(3)]))).toThrow(
+      'a page that does not begin with the size of its values, 20000',
+    )
+  })
+
+  it.runIf(hasZstd)('of Zstandard are one frame, with nothing after it', () => {
+    const frame = zstdCompressSync(data)
+    for (const more of [Buffer.from('more'), frame, zstdCompressSync(Buffer.alloc(0))])
+      expect(() => read('ZSTD', Buffer.concat([frame, more]))).toThrow(`a page whose values end after ${frame.length} of ${frame.length + more.length} bytes`)
+    expect(() => read('ZSTD', frame.subarray(0, -1))).toThrow()
   })
 })
