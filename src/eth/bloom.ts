@@ -1,4 +1,4 @@
-import { under } from './codec/codec-path.ts'
+import { fault, under } from './codec/codec-path.ts'
 import { bytesOfHex } from './codec/hex.ts'
 import { keccak256 } from './codec/keccak.ts'
 
@@ -75,10 +75,11 @@ export class BloomBuilder {
 
   /**
    * Adds a log to a bloom of 256 bytes. Throws `CodecError` for an address or a topic that is not
-   * hex.
+   * hex, and for topics that are no array.
    */
   add(bloom: Uint8Array, { address, topics }: BloomedLog): void {
     let i = -1
+    if (!Array.isArray(topics)) throw under(fault('an array', topics), 'topics')
     try {
       this.#addItem(bloom, address)
       for (i = 0; i < topics.length; i++) this.#addItem(bloom, topics[i] as string)

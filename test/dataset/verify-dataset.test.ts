@@ -160,6 +160,14 @@ describe('what is proven', () => {
     expect(report.uncovered).toEqual(uncovered)
   })
 
+  it('a log without topics is refused by its file and block, also where only its bloom is checked', async () => {
+    spoil((block) => block, firstLog({ topics: null }))
+    await write({ tables: ['blocks', 'transactions', 'logs'] })
+    const fault = await faultOf()
+    expect(fault).toMatchObject({ block: BigInt(FIRST), field: 'logs[0].topics', expected: 'an array', found: 'null' })
+    expect(fault?.file).toMatch(/^logs\/.*\.ndjson$/)
+  })
+
   it('no column whose value is in extra', async () => {
     spoil((block) => ({ ...block, totalDifficulty: `0x1${'0'.repeat(40)}` }), firstLog({ logIndex: 0, removed: '' }))
     await write({ format: 'parquet' })

@@ -39,6 +39,10 @@ describe('BloomBuilder', () => {
     expect(() => new BloomBuilder().of([{ address: '0x12', topics: [] }, log])).toThrow(`${path}: expected bytes in hex, received`)
   })
 
+  test.each([null, undefined, '0x12', { length: 1 }])('refuses topics that are no array: %o', (topics) => {
+    expect(() => new BloomBuilder().of([{ address: '0x12', topics: topics as never }])).toThrow('[0].topics: expected an array, received')
+  })
+
   test('makes the same one when it has forgotten what it knew', () => {
     const builder = new BloomBuilder()
     const address = `0x${'ab'.repeat(20)}`
