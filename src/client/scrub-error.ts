@@ -35,7 +35,7 @@ export function scrubError(error: unknown, endpoints: readonly { readonly scrub?
 function ofCodec(error: CodecError, scrub: Scrub): CodecError {
   const { path, expected, received, method, kind, endpoint } = error
   const whole = receivedBy(error)
-  const shown = whole === undefined ? scrub(received) : show(scrubStart(whole, LONGEST_FOREIGN, scrub))
+  const shown = whole === undefined ? scrub(received) : `${show(scrubStart(whole.text, LONGEST_FOREIGN, scrub))}${whole.note}`
   return new CodecError(scrub(path), expected, shown, { method, kind, endpoint })
 }
 

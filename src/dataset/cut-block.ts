@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { BlockReader } from '../bulk/arrivals.ts'
 import { type Linked, type LinkedReceipt, linkedFields } from '../bulk/link.ts'
+import { CodecError } from '../errors.ts'
 import { fault, under } from '../eth/codec/codec-path.ts'
 import { UNUSUAL } from '../eth/codec/read-plan.ts'
 import { compact, skipValue, viewOf } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
-import { type CutField, ObjectCutter, plainText, type Rows, type Text } from './object-cutter.ts'
+import { type CutField, ObjectCutter, plainText, type Rows, repeatedFault, type Text } from './object-cutter.ts'
 import { hexOfNumber } from './parquet-column.ts'
 import type { DatasetTable } from './tables.ts'
 
@@ -183,6 +184,8 @@ function cut<T>(whole: Buffer, cutters: readonly ObjectCutter[], read: (text: Te
     if (end !== bytes.length) throw new SyntaxError('something follows the JSON')
     return part(linked, bytes)
   } catch (error) {
+    // The cutter does not know where the object stands.
+    if (error instanceof CodecError) throw repeatedFault(bytes) ?? error
     if (error !== UNUSUAL) throw error
     // Throws `SyntaxError` for what is not JSON.
     throw fault('lists of objects', parsed(text))

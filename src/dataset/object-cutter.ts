@@ -1,7 +1,7 @@
-import { fault } from '../eth/codec/codec-path.ts'
+import { fault, under } from '../eth/codec/codec-path.ts'
 import { type Likeness, newLikeness, skipObject } from '../eth/codec/likeness.ts'
 import { keyIsAt, type Place, placeAfter, READ_ANY, UNUSUAL } from '../eth/codec/read-plan.ts'
-import { plainEnd, repeatedName, skipString, skipValue, viewOf } from '../json/scan.ts'
+import { findRepeatedName, plainEnd, repeatedName, skipString, skipValue, viewOf } from '../json/scan.ts'
 
 /*
  * Cuts JSON into pieces without decoding any: where each object of a list begins and ends, and
@@ -324,7 +324,22 @@ function checkNames(bytes: Buffer, from: number, to: number): void {
 }
 
 function repeated(name: string): unknown {
-  return fault('a name that its object does not have yet', name)
+  return fault('each name once', name, undefined, ' twice')
+}
+
+/** Steps of a path that an error states: a server chooses the others, and their length. */
+const USUAL_STEP = /^\w{1,64}$/
+const MOST_STEPS = 8
+
+/**
+ * The error for a name that an object in this JSON has twice; undefined if there is none. Its path
+ * ends before a step that is not usual.
+ */
+export function repeatedFault(json: Buffer): unknown {
+  const found = findRepeatedName(json)
+  if (found === undefined) return undefined
+  const odd = found.path.findIndex((step, i) => i === MOST_STEPS || !USUAL_STEP.test(`${step}`))
+  return found.path.slice(0, odd < 0 ? undefined : odd).reduceRight<unknown>((error, step) => under(error, step), repeated(found.name))
 }
 
 /** The text of plain bytes. */

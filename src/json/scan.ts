@@ -52,33 +52,56 @@ export function scanObject(bytes: Buffer, at: number, onField: (name: string, st
   }
 }
 
+/** An object or an array that has begun. */
+interface Open {
+  /** The names so far; undefined for an array. */
+  readonly names: Set<string> | undefined
+  /** The name or the index of the value that is read. */
+  step: string | number
+}
+
+/** A name that an object has twice, and the steps to that object. */
+export interface RepeatedName {
+  readonly name: string
+  readonly path: readonly (string | number)[]
+}
+
 /**
  * A name that an object in `bytes` has twice; undefined if there is none. Readers differ on which
  * of the two values counts. The bytes must be JSON.
  */
-export function repeatedName(bytes: Buffer): string | undefined {
+export function findRepeatedName(bytes: Buffer): RepeatedName | undefined {
   const view = viewOf(bytes)
-  // The names of each open object; undefined for an array.
-  const open: (Set<string> | undefined)[] = []
+  const open: Open[] = []
   for (let i = 0; i < bytes.length; ) {
     const byte = bytes[i]
     if (byte === QUOTE) {
       const end = skipString(bytes, view, i, false)
-      if (bytes[skipSpace(bytes, end)] === COLON) {
+      const within = open.at(-1)
+      if (within?.names !== undefined && bytes[skipSpace(bytes, end)] === COLON) {
         const name = nameOf(bytes, i, end)
-        const names = open.at(-1)
-        if (names?.has(name)) return name
-        names?.add(name)
+        if (within.names.has(name)) return { name, path: open.slice(0, -1).map(({ step }) => step) }
+        within.names.add(name)
+        within.step = name
       }
       i = end
       continue
     }
-    if (byte === OPEN_BRACE) open.push(new Set())
-    else if (byte === OPEN_BRACKET) open.push(undefined)
+    if (byte === OPEN_BRACE) open.push({ names: new Set(), step: '' })
+    else if (byte === OPEN_BRACKET) open.push({ names: undefined, step: 0 })
     else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) open.pop()
+    else if (byte === COMMA) {
+      const within = open.at(-1)
+      if (typeof within?.step === 'number') within.step++
+    }
     i++
   }
   return undefined
+}
+
+/** The same without the steps. */
+export function repeatedName(bytes: Buffer): string | undefined {
+  return findRepeatedName(bytes)?.name
 }
 
 /** Parses the value from `start` to `end`. */

@@ -106,24 +106,36 @@ describe('a block', () => {
   })
 
   it.each([
-    ['a field', '"gasUsed":', '"gasUsed":"0x1",'],
-    ['a field, once with an escape', '"gasUsed":', '"gas\\u0055sed":"0x1",'],
-    ['a list', '"transactions":', '"transactions":[{"hash":"0x1"}],'],
-    ['a field further in', '"list":[', '{"address":"0x1","address":"0x2"},'],
-  ])('with a name twice in an object is refused: %s', (_, before, puts) => {
+    ['a field', '"gasUsed":', '"gasUsed":"0x1",', '', 'gasUsed'],
+    ['a field, once with an escape', '"gasUsed":', '"gas\\u0055sed":"0x1",', '', 'gasUsed'],
+    ['a list', '"transactions":', '"transactions":[{"hash":"0x1"}],', '', 'transactions'],
+    ['a field further in', '"list":[', '{"a":[1,2]},{"address":"0x1","address":"0x2"},', 'transactions[0].list[1]: ', 'address'],
+  ])('with a name twice in an object is refused, by its path: %s', (_, before, puts, path, name) => {
     const whole = right.replace('"input":', '"list":[{"address":"0x1"}],"input":')
     const [at, other] = before.endsWith('[') ? [`${before}${puts}`, ''] : [puts, before]
     expect(() => cut(whole)).not.toThrow()
-    expect(() => cut(whole.replace(before, `${at}${other}`))).toThrow(/^expected a name that its object does not have yet, received "\w+"$/)
+    expect(() => cut(whole.replace(before, `${at}${other}`))).toThrow(
+      new RegExp(`^${path.replace(/[[\]]/g, '\\$&')}expected each name once, received "${name}" twice$`),
+    )
+  })
+
+  it('with a name twice below an odd name is refused by the path up to there', () => {
+    for (const [odd, path] of [
+      [`{"${'a'.repeat(1000)}":{"b":1,"b":2}}`, 'transactions[0].list: '],
+      [`${'['.repeat(30)}{"b":1,"b":2}${']'.repeat(30)}`, `transactions[0].list${'[0]'.repeat(5)}: `],
+    ] as const)
+      expect(() => cut(right.replace('"input":', `"list":${odd},"input":`))).toThrow(
+        expect.objectContaining({ message: `${path}expected each name once, received "b" twice` }),
+      )
   })
 
   it('with a name twice in a receipt or a log is refused', () => {
-    for (const [from, to] of [
-      ['"logs":[', '"logs":[{"a":"0x1"}],"logs":['],
-      ['"data":', '"data":"0x1","data":'],
+    for (const [from, to, path] of [
+      ['"logs":[', '"logs":[{"a":"0x1"}],"logs":[', /^\[\d+\]: expected each/],
+      ['"data":', '"data":"0x1","data":', /^\[\d+\]\.logs\[\d+\]: expected each/],
     ] as const) {
       expect(receipts).toContain(from)
-      expect(() => cut(right, receipts.replace(from, to))).toThrow(/a name that its object does not have yet/)
+      expect(() => cut(right, receipts.replace(from, to))).toThrow(path)
     }
   })
 })

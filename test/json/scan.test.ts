@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compact, parseAt, repeatedName, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
+import { compact, findRepeatedName, parseAt, repeatedName, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
 import { scanBody } from '../../src/rpc/post/body.ts'
 import { correlate } from '../../src/rpc/post/correlate.ts'
 import { runs } from '../support/runs.ts'
@@ -180,6 +180,12 @@ describe('a name that an object has twice', () => {
     expect(found('{"a":{"b":1,"c":[{"b":2 , "d":3,"b" :4}]}}')).toBe('b')
     expect(found('{"\\u0061":1,"a":2}')).toBe('a')
     expect(found('[{},{"é":1,"é":2}]')).toBe('é')
+  })
+
+  it('is found with the steps to its object', () => {
+    const steps = (json: string) => findRepeatedName(Buffer.from(json))?.path
+    expect(steps('{"a":1,"a":2}')).toEqual([])
+    expect(steps('{"x":[[1,2],{"a":[3,4],"b":{}}, {"a":{"c":1,"c":2}}]}')).toEqual(['x', 2, 'a'])
   })
 
   it('is not found where the objects differ, or the second is a value', () => {

@@ -16,17 +16,23 @@ type Context = ErrorContext<CodecError['kind']>
  * The whole strings that could not be decoded. An error shows the start of one only, and the
  * scrubber needs all of it: a secret that is cut off is not recognised.
  */
-const wholeStrings = new WeakMap<CodecError, string>()
+const wholeStrings = new WeakMap<CodecError, WholeString>()
 
-/** What a codec throws: what it expected and what it received. */
-export function fault(expected: string, received: unknown, context?: Context): CodecError {
-  const error = new CodecError('', expected, show(received), context)
-  if (typeof received === 'string') wholeStrings.set(error, received)
+interface WholeString {
+  readonly text: string
+  /** What follows it in `received`. */
+  readonly note: string
+}
+
+/** What a codec throws: what it expected and what it received. `note` follows what it received. */
+export function fault(expected: string, received: unknown, context?: Context, note = ''): CodecError {
+  const error = new CodecError('', expected, `${show(received)}${note}`, context)
+  if (typeof received === 'string') wholeStrings.set(error, { text: received, note })
   return error
 }
 
 /** The string that `error` shortens in `received`; undefined where it was not a string. */
-export function receivedBy(error: CodecError): string | undefined {
+export function receivedBy(error: CodecError): WholeString | undefined {
   return wholeStrings.get(error)
 }
 

@@ -35,10 +35,12 @@ describe('what was received', () => {
     const long = 'x'.repeat(500)
     const error = under(under(fault('a hash', long), 0), 'topics') as CodecError
     expect(error.received.length).toBeLessThan(100)
-    expect(receivedBy(error)).toBe(long)
+    expect(receivedBy(error)).toEqual({ text: long, note: '' })
   })
 
   it('is kept only if it was a string', () => {
+    expect(fault('each name once', 'a', undefined, ' twice').message).toBe('expected each name once, received "a" twice')
+    expect(receivedBy(fault('each name once', 'a', undefined, ' twice'))).toEqual({ text: 'a', note: ' twice' })
     expect(receivedBy(fault('a hash', 5))).toBeUndefined()
     expect(receivedBy(fault('a hash', ['secret']))).toBeUndefined()
   })
