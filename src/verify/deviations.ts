@@ -75,6 +75,8 @@ const OTHER_DEPOSITS: readonly number[] = [
   // Kroma had no `isSystemTx` (kroma-network/kroma-geth, core/types/deposit_tx.go).
   ...[255, 2358],
 ]
+/** Arbitrum One, Nova and Sepolia, whose own types are those that hexline knows. */
+const ARBITRUM: readonly number[] = [42161, 42170, 421614]
 /** Ethereum, Gnosis and their test networks, whose validators withdraw. */
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
 /** What local nodes call their chains. */
@@ -117,8 +119,13 @@ function chainHeaders(chainId: number | undefined): OtherHeaders | undefined {
 export function mayBeUnknown(transaction: Transaction, chainId: number | undefined): boolean {
   if (!transactionTypes.includes(transaction.type)) return true
   const { type } = transaction
-  if (type <= 4 || isPlain(chainId)) return false
+  if (type <= 4 || isPlain(chainId) || (chainId !== undefined && ARBITRUM.includes(chainId) && isOfArbitrum(type))) return false
   return (type === 0x7e && chainId !== undefined && OTHER_DEPOSITS.includes(chainId)) || hasOtherFields(transaction)
+}
+
+/** Whether this is a type of Arbitrum's: 0x64 to 0x6a. */
+function isOfArbitrum(type: number): boolean {
+  return type >= 0x64 && type <= 0x6a
 }
 
 /**

@@ -87,6 +87,19 @@ describe('a type number that chains use for different transactions', () => {
     await expect(verifyBlock(pair.block, undefined, { chainId })).rejects.toMatchObject({ field })
   })
 
+  const funds = { type: 0x64, chainId: 42161, requestId: sourceHash, from: address('a'), to: address('b'), value: 7n, input: '0x' }
+  const ofFunds = (chainId: number) => [chainId, bytes(sourceHash), bytes(address('a')), bytes(address('b')), 8]
+
+  test.each([42161, 42170, 421614])('a deposit of Arbitrum whose hash does not fit is wrong on chain %d, whatever else it has', async (chainId) => {
+    const pair = withTransaction({ ...funds, chainId, madeUp: '0x1' } as never, ofFunds(chainId))
+    await expect(verifyBlock(pair.block, undefined, { chainId })).rejects.toMatchObject({ field: 'transactions[3].hash' })
+  })
+
+  test('and is skipped on another chain', async () => {
+    const { block } = withTransaction({ ...funds, chainId: 7777777, madeUp: '0x1' } as never, ofFunds(7777777))
+    expect((await verifyBlock(block, undefined, { chainId: 7777777 })).skipped.map(({ check }) => check)).toContain('transactions')
+  })
+
   test('a deposit whose hash fits is known by that, whatever else it has', async () => {
     const { block } = withTransaction({ ...deposit, ethValue: '0x3' } as never, [...ofDeposit, input])
     // The block is made for another transaction.
