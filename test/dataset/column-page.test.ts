@@ -109,10 +109,11 @@ describe('compressed values', async () => {
     )
   })
 
-  it.runIf(hasZstd)('of Zstandard are one frame, with nothing after it', () => {
-    const frame = zstdCompressSync(data)
-    for (const more of [Buffer.from('more'), frame, zstdCompressSync(Buffer.alloc(0))])
-      expect(() => read('ZSTD', Buffer.concat([frame, more]))).toThrow(`a page whose values end after ${frame.length} of ${frame.length + more.length} bytes`)
-    expect(() => read('ZSTD', frame.subarray(0, -1))).toThrow()
-  })
+  if (hasZstd)
+    it('of Zstandard are one frame, with nothing after it', () => {
+      const frame = zstdCompressSync(data)
+      for (const more of [Buffer.from('more'), frame, zstdCompressSync(Buffer.alloc(0))])
+        expect(() => read('ZSTD', Buffer.concat([frame, more]))).toThrow(`a page whose values end after ${frame.length} of ${frame.length + more.length} bytes`)
+      expect(() => read('ZSTD', frame.subarray(0, -1))).toThrow()
+    })
 })
