@@ -2,10 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createClient, HexlineError } from '../../src/index.ts'
 
 /* As a user's tests do: all of the global timers are fake, and time moves only when they say so. */
-test.each<[string, () => Promise<unknown>]>([
-  ['advanceTimersByTimeAsync', () => vi.advanceTimersByTimeAsync(60_000)],
-  ['runAllTimersAsync', () => vi.runAllTimersAsync()],
-])('with fake timers, all attempts and waits of a call fit into the time that passes: %s', async (_, pass) => {
+test('with fake timers, all attempts and waits of a call fit into the time that passes', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   let posts = 0
@@ -17,7 +14,8 @@ test.each<[string, () => Promise<unknown>]>([
   const call = client.request({ method: 'eth_chainId' }).catch((reason) => {
     error = reason
   })
-  await pass()
+  // Not all timers: what other tests have left may go on for ever.
+  await vi.advanceTimersByTimeAsync(5_000)
   expect([posts, error?.attempts]).toEqual([4, 4])
   await call
 })
