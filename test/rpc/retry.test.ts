@@ -270,7 +270,7 @@ describe('being throttled', () => {
     const server = await serve((request, response) => (calls++ % 8 === 0 ? honest : busy)(request, response))
     const client = clientOf(server.url, { batch: false, retry: { attempts: 2, baseDelayMs: 1, maxDelayMs: 4 } })
     for (let n = 0; n < 5; n++) expect(await read(client, n)).toEqual(answerTo([n]))
-    // It has answered no call for so long that it is down.
+    // It has answered no call for more than two seconds: it is down.
     await sleep(2500)
     server.script(busy)
     expect(await errorOf(read(client, 9))).toMatchObject({ kind: 'server', status: 503, attempts: 2 })

@@ -36,7 +36,7 @@ function replaced<T>(value: T, text: string, other: string): T {
 const changes: readonly (readonly [string, (text: string) => string])[] = [
   ['a first digit of two bytes', (text) => `0x${String.fromCharCode(text.charCodeAt(2) + 0x100)}${text.slice(3)}`],
   ['a last digit of two bytes', (text) => `${text.slice(0, -1)}${String.fromCharCode(text.charCodeAt(text.length - 1) + 0xff00)}`],
-  ['a last digit that is none', (text) => `${text.slice(0, -1)}g`],
+  ['a last digit that is not hex', (text) => `${text.slice(0, -1)}g`],
   ['0X', (text) => text.replace('0x', '0X')],
 ]
 

@@ -73,7 +73,7 @@ describe('the system clock', () => {
   })
 })
 
-/** Nothing of this process goes on for so long, in ms. */
+/** Blocks this process for this time, in ms. */
 function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
