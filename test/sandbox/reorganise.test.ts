@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { createPublicClient, type Hash, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { eventually } from '../support/eventually.ts'
+import { minedReceipt } from '../support/mined.ts'
 import { node } from '../support/node.ts'
 import { clientOf, errorOf, failed, serve } from '../support/server.ts'
 
@@ -45,7 +47,11 @@ async function setUp() {
   await eventually(() => expect(made).toBe(2))
   const [from] = (await ask('eth_accounts')) as string[]
   /** Mines a block with a log. */
-  const mineLog = () => ask('eth_sendTransaction', { from, data: LOGGING, gas: '0x30000' })
+  const mineLog = async () => {
+    const hash = (await ask('eth_sendTransaction', { from, data: LOGGING, gas: '0x30000' })) as Hash
+    // anvil answers before it mines, and takes the next transaction into the same block.
+    await minedReceipt(createPublicClient({ transport: http(anvil.url) }), hash)
+  }
   const head = async () => Number(await ask('eth_blockNumber'))
   const blocks = async (from: number, to: number) =>
     Promise.all(Array.from({ length: to - from + 1 }, (_, i) => client.call('eth_getBlockByNumber', BigInt(from + i), false)))
