@@ -4,9 +4,8 @@ import { withCallersStack } from './callers-stack.ts'
 import { copyError } from './copy-error.ts'
 
 /**
- * Why a call has no reply, as it travels from the queue to the client's edge: the error, and what
- * the pipeline knows about the call, which is not in the error yet. `errorFor` writes it there,
- * once.
+ * Why a call has no reply, in the form that travels from the queue up to the client: the error, and
+ * what the pipeline knows about the call. `errorFor` makes the error for the caller of both, once.
  */
 export class CallFailure {
   readonly error: HexlineError
@@ -14,7 +13,7 @@ export class CallFailure {
    * POSTs that the call was in: one at most, until the router adds up those of several endpoints.
    */
   readonly posts: number
-  /** The name that routing has for the endpoint; undefined for a failure that came from none. */
+  /** Name of the endpoint in routing; undefined if the failure came from none. */
   readonly endpoint: string | undefined
   /** The failures of the same call at other endpoints, where it went from one to the next. */
   readonly earlier: readonly CallFailure[]
@@ -45,10 +44,7 @@ export function failureFrom(reason: unknown, signal: AbortSignal | undefined): C
   return new CallFailure(copyError(reason), reason.attempts, reason.endpoint)
 }
 
-/**
- * The error for the caller. Only here does it learn how often the call was tried, and get the
- * caller's stack.
- */
+/** The error for the caller. Only here does it get its `attempts` and the caller's stack. */
 export function errorFor(error: HexlineError, attempts: number): HexlineError {
   return withCallersStack(Object.assign(error, { attempts }), errorFor)
 }

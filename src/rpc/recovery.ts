@@ -25,19 +25,23 @@ export interface Recovery {
   conclude(call: Call, last: HexlineError, doubts: readonly HexlineError[], next: Send, pause: () => Promise<boolean>): Promise<Reply | HexlineError>
 }
 
-/** One unsafe call: its failures that leave open whether it ran, and what follows from them. */
+/**
+ * Follows one unsafe call through its attempts. Remembers the failures that leave open whether it
+ * ran, the doubts, and asks `Recovery` about them.
+ */
 export class Doubts {
-  /** It may be sent again whatever happened to it. */
+  /** The call may be sent again after any failure. */
   readonly isCovered: boolean
   readonly #call: Call
   readonly #next: Send
   readonly #recovery: Recovery | undefined
   readonly #pause: () => Promise<boolean>
-  /** The last such failure of each endpoint, the newest first. */
+  /** The last doubt at each endpoint, the newest first. */
   #doubts: readonly CallFailure[] = []
   /**
-   * The last failure of each endpoint that has turned a covered call away, though a gateway may
-   * have passed it on: one more doubt once the call is refused when it is sent again.
+   * The last failure of each endpoint that has turned a covered call away, newest first. A gateway
+   * may have passed the call on all the same. These become doubts if a node refuses the call when
+   * it is sent again.
    */
   #turnedAway: readonly CallFailure[] = []
 
@@ -62,13 +66,13 @@ export class Doubts {
   conclude(failure: CallFailure, last: CallFailure): HexlineError | Promise<Reply | HexlineError> {
     this.#note(failure)
     const [doubt] = this.#doubts
-    // Its first copy may be why a node refuses it, such as for its nonce. Other failures say what
-    // they say.
+    // A node may refuse the call because an earlier copy ran and used up its nonce. Failures of
+    // other kinds do not hint at an earlier copy.
     const doubts = last.error.kind === 'execution' ? [...this.#doubts, ...this.#turnedAway] : this.#doubts
     if (doubts.length === 0) return last.error
-    // A call that may have run is not said to be unsent because of what became of its repetition.
-    const told = mayHaveRun(last.error) ? last : (doubt ?? last)
-    return this.#recovery?.conclude(this.#call, told.error, errorsOf(doubts), this.#next, this.#pause) ?? told.error
+    // If an earlier copy may have run, an error that says that the last one did not is misleading.
+    const reported = mayHaveRun(last.error) ? last : (doubt ?? last)
+    return this.#recovery?.conclude(this.#call, reported.error, errorsOf(doubts), this.#next, this.#pause) ?? reported.error
   }
 
   #note(failure: CallFailure): void {
@@ -104,16 +108,16 @@ export function pauses(call: Call, backoff: Backoff, waiting: Waiting): () => Pr
 }
 
 /**
- * A gateway answered, by a status or in the body of a reply, that it does not take the call now;
- * rarely, it has passed it on before.
+ * A gateway answered, by its status or in an error object, that it does not take the call now. In
+ * rare cases, it had already passed the call on to a node.
  */
 function isTurnedAway({ error, wasSent }: CallFailure): boolean {
   return mayBeHeld(error, wasSent) || (wasSent && isThrottled(error))
 }
 
 /**
- * The failure leaves open whether the call has run. One that never left before the client was
- * closed does not.
+ * The failure leaves open whether the call has run. A call that had not been sent when the client
+ * was closed has not run.
  */
 function leavesOpen({ error, wasSent }: CallFailure): boolean {
   return isAmbiguous(error) && (error.kind !== 'closed' || wasSent)

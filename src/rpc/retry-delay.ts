@@ -25,18 +25,19 @@ export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: numbe
 export type RetryAt = (error: HexlineError, failures: number, now: number, lastSince?: number) => number
 
 /**
- * Calls that fail within this time, in ms, draw one chance: full jitter spreads clients, not the
- * calls of one.
+ * Calls of a client that fail within this time of each other, in ms, share one random number:
+ * jitter is to spread different clients, not the calls of one.
  */
 const TOGETHER_MS = 5
 
 /**
- * After what the endpoint asked for (`retryAfterMs`), and not before a wait with full jitter is
- * over. Calls that fail together come back together, and so travel in one POST again.
+ * Schedules the next attempt: not before the time that the endpoint asked for (`retryAfterMs`) has
+ * passed, and not before a wait with full jitter is over. Calls that fail together are sent again
+ * together, in one POST.
  *
- * The last of three or more attempts comes when the waits would be over without jitter: a call must
- * not fail for an outage that it would survive with other luck. The waits before have spread the
- * clients by then.
+ * The last of three or more attempts is not sent before all waits would be over without jitter.
+ * Otherwise short random waits could make a call fail in an outage that it would survive with
+ * longer ones. By then, the earlier waits have spread the clients.
  */
 export function jittered(backoff: Backoff): RetryAt {
   const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }

@@ -14,70 +14,76 @@ export interface RetryOptions extends Backoff {
 }
 
 /**
- * The layer that repeats a call. It is `repeat`, below, applied to calls.
+ * The retry layer: sends a call again after a failure that may pass. The loop is `repeat`, below;
+ * `callAttempts`, at the end, says how a call takes part in it.
  *
  * - Replay safety: a safe call is repeated after any failure whose kind allows it
- *   (`failure-kinds.ts`), an unsafe one only where the failure proves that it did not run, or where
- *   `recovery` covers it.
- * - Attempts: `call.attempts`. A client's default is 4, from viem's `retryCount` of 3.
- * - Waits: full jitter below `baseDelayMs` (default 150, viem's `retryDelay`), doubled for each
- *   failure up to `maxDelayMs` (default 10,000, reached with the eighth failure), and never less
- *   than the node's own `Retry-After`. The last attempt waits until they would be over without
- *   jitter, as viem's are.
+ *   (`failure-kinds.ts`). An unsafe call is repeated only if the failure proves that it did not
+ *   run, or if `recovery` covers it.
+ * - Attempts: at most `call.attempts`. A client's default is 4: the first one, and viem's
+ *   `retryCount` of 3.
+ * - Waits: a random time up to a bound (full jitter). The bound is `baseDelayMs` (default 150,
+ *   viem's `retryDelay`) after the first failure, and doubles with each further one up to
+ *   `maxDelayMs` (default 10,000, reached with the eighth). A wait is never shorter than the node's
+ *   own `Retry-After`. The wait before the last attempt makes up for what jitter has taken off the
+ *   ones before, so a call survives the outages that it would survive without jitter.
  *
- * No other layer repeats a call that may have run, so attempts do not multiply. Above it, bulk asks
- * again, for reads alone, where it knows more than one call does: that others are answered in the
- * meantime, that a late block holds up those that have arrived, or that a reply cannot be right.
+ * No other layer repeats a call that may have run, so attempts do not multiply. Bulk jobs, above
+ * this layer, repeat reads for reasons that a single call cannot know: other calls are answered in
+ * the meantime, a late block holds up blocks that have arrived, or a reply cannot be right.
  */
 export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const retryAt = jittered(backoff)
   const attemptsOf = (call: Call, next: Send) => {
     return callAttempts(call, next, call.safe ? undefined : new Doubts(call, next, recovery, pauses(call, backoff, waiting)))
   }
-  // A call that does not fail pays for one promise here, and for nothing that waits with it.
+  // A call that does not fail costs one promise here: all else is made after its first failure.
   return (next) => (call) => next(call).catch((reason) => repeat(reason, attemptsOf(call, next), retryAt, waiting))
 }
 
-/** Where attempts have no limit, so that none is the last one, each fourth one is as patient. */
+/**
+ * A last attempt also waits for endpoints that may only be slow. If attempts have no limit, none is
+ * the last, and one in this many does so instead.
+ */
 const PATIENT_EVERY = 4
 
 /**
- * Repeats what failed with `reason`, until an attempt succeeds, `mayRepeat` says no, `attempts`
- * have failed, or the wait would outlast the deadline: then it fails at once, with the last
- * failure. What is throttled did not run and has not failed: it is repeated until its deadline.
+ * Repeats a task whose first attempt failed with `reason`. It ends when an attempt succeeds,
+ * `mayRepeat` says no, `attempts` have failed, or the wait for the next attempt would outlast the
+ * deadline; then it rejects at once, with the last failure. A throttled attempt did not run, so it
+ * does not count as failed, and is repeated until the deadline.
  */
 export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
-  let before: CallFailure | undefined
-  let firstAt: number | undefined
+  let previous: CallFailure | undefined
+  let firstFailedAt: number | undefined
   for (let posts = 0, failed = 0, stalls = 0; ; ) {
     const failure = failureFrom(reason, task.signal)
     if (failure === undefined) throw reason
     const { error } = failure
     posts += failure.posts
-    const counts = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
-    if (counts) failed++
     const now = waiting.clock.now()
-    const isLast = failed === task.attempts - 1
-    if (counts) firstAt ??= now
-    const at = (lastSince?: number) => Math.max(now, retryAt(error, counts ? failed : 1, now, lastSince))
-    const whole = at(isLast ? firstAt : undefined)
-    const until = whole < task.deadline ? whole : at()
+    const counts = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
+    if (counts) {
+      failed++
+      firstFailedAt ??= now
+    }
+    const isNextLast = failed === task.attempts - 1
+    const nextAt = (lastSince?: number) => Math.max(now, retryAt(error, counts ? failed : 1, now, lastSince))
+    const fullWaitEnd = nextAt(isNextLast ? firstFailedAt : undefined)
+    const until = fullWaitEnd < task.deadline ? fullWaitEnd : nextAt()
     if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
-      // That the deadline passed in the middle of an attempt says less than why the one before
-      // failed.
-      const last = before !== undefined && error.kind === 'timeout' && now >= task.deadline ? before : failure
-      const given = task.giveUp === undefined ? last.error : task.giveUp(failure, last)
-      // Not awaited without need: the stack of the caller is known in this very turn.
-      const end = given instanceof Promise ? await given : given
+      const ending = endingOf(task, failure, previous, now)
+      // Awaited only if it is a promise: the caller's stack is known in this very turn.
+      const end = ending instanceof Promise ? await ending : ending
       if (end instanceof HexlineError) throw errorFor(end, posts)
       return end
     }
     const found = await task.beforeWait?.(failure, posts + 1, until - now)
     if (found !== undefined) return found
-    if (isLast) stalls = Number.POSITIVE_INFINITY
+    if (isNextLast) stalls = Number.POSITIVE_INFINITY
     else if (isStall(error)) stalls++
-    const isPatient = isLast || (task.attempts === Number.POSITIVE_INFINITY && failed % PATIENT_EVERY === PATIENT_EVERY - 1)
-    before = failure
+    const isPatient = isNextLast || (task.attempts === Number.POSITIVE_INFINITY && failed % PATIENT_EVERY === PATIENT_EVERY - 1)
+    previous = failure
     try {
       await waiting.sleep(task, until)
       return await task.again(failure, stalls, isPatient)
@@ -87,9 +93,16 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
   }
 }
 
+/** How a task ends that is not attempted again after `failure`: with a result, or an error. */
+function endingOf<T>(task: Attempts<T>, failure: CallFailure, previous: CallFailure | undefined, now: number): T | HexlineError | Promise<T | HexlineError> {
+  // If this attempt failed only because the deadline passed, the failure before it explains more.
+  const isCutByDeadline = failure.error.kind === 'timeout' && now >= task.deadline
+  const last = previous !== undefined && isCutByDeadline ? previous : failure
+  return task.giveUp === undefined ? last.error : task.giveUp(failure, last)
+}
+
 /**
- * Something that may be tried several times: a call, a GET of the service, a question of the
- * prober.
+ * A task that `repeat` may attempt several times: a call, a GET of the REST API, a probe's call.
  */
 export interface Attempts<T> extends Waiter {
   /**
@@ -103,23 +116,25 @@ export interface Attempts<T> extends Waiter {
    */
   mayRepeat(failure: CallFailure): boolean
   /**
-   * Makes another attempt. `stalls`: replies that stopped in their middle so far; infinite for the
-   * last attempt. `isPatient`: what may only be slow is waited for.
+   * Makes another attempt. `stalls` is the number of replies so far that began and then stopped,
+   * infinite for the last attempt. `isPatient`: the attempt waits for endpoints that were given up,
+   * since they may only be slow.
    */
   again(failure: CallFailure, stalls: number, isPatient: boolean): Promise<T>
   /**
-   * Called before the wait for attempt number `attempt`. Ends the matter by resolving with a
-   * result.
+   * Called before the wait for attempt number `attempt`. If it resolves with a result, that is the
+   * result of the task, and no attempt follows.
    */
   beforeWait?(failure: CallFailure, attempt: number, waitMs: number): Promise<T | undefined> | undefined
   /**
-   * Called in place of that where no attempt follows: the result after all, or the error to reject
-   * with (default: `last`).
+   * Called instead of `beforeWait` when no attempt follows. Gives the result after all, or the
+   * error to reject with, by default that of `last`. `last` is `failure`, or the failure before it
+   * if this one only says that the deadline passed.
    */
   giveUp?(failure: CallFailure, last: CallFailure): T | HexlineError | Promise<T | HexlineError>
 }
 
-/** The attempts of a call. `doubts` is there where it is not safe. */
+/** The attempts of a call. `doubts` is undefined for a safe call. */
 function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attempts<Reply> {
   const { method, signal, deadline, attempts, safe, whilePaused } = call
   return {
@@ -146,7 +161,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
   }
 }
 
-/** Publishes `hexline:retry`, where anyone listens. */
+/** Publishes `hexline:retry`, if it has subscribers. */
 export function reportRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
   if (!retryEvents.hasSubscribers) return
   const code = error instanceof RpcError || error instanceof NetworkError ? error.code : error instanceof HttpError ? error.status : undefined
