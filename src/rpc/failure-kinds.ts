@@ -6,21 +6,18 @@ interface Meaning {
   readonly ran: 'no' | 'yes' | 'unknown'
   /** May the same call do better later? `elsewhere`: only at another endpoint. */
   readonly repeat: boolean | 'elsewhere'
-  /** What it says about the endpoint, if anything: it does not work, or not for this key. */
-  readonly endpoint?: 'ill' | 'closed to us'
+  /** What it shows about the endpoint, if anything: it does not work, or refuses this key. */
+  readonly endpoint?: 'fails' | 'refuses'
 }
 
-/**
- * One row for each kind. `retry`, `route` and `queue` read only this and `retryAfterMs` of a
- * failure.
- */
+/** What each kind of failure means for `retry`, `route` and `queue`. */
 const meanings: Record<ErrorKind, Meaning> = {
   'rate-limit': { ran: 'no', repeat: true },
   overloaded: { ran: 'no', repeat: true },
-  network: { ran: 'unknown', repeat: true, endpoint: 'ill' },
-  timeout: { ran: 'unknown', repeat: true, endpoint: 'ill' },
-  malformed: { ran: 'unknown', repeat: true, endpoint: 'ill' },
-  server: { ran: 'unknown', repeat: true, endpoint: 'ill' },
+  network: { ran: 'unknown', repeat: true, endpoint: 'fails' },
+  timeout: { ran: 'unknown', repeat: true, endpoint: 'fails' },
+  malformed: { ran: 'unknown', repeat: true, endpoint: 'fails' },
+  server: { ran: 'unknown', repeat: true, endpoint: 'fails' },
   lagging: { ran: 'yes', repeat: true },
   pruned: { ran: 'no', repeat: 'elsewhere' },
   'batch-too-large': { ran: 'no', repeat: false },
@@ -33,8 +30,8 @@ const meanings: Record<ErrorKind, Meaning> = {
   invalid: { ran: 'yes', repeat: false },
   unsupported: { ran: 'yes', repeat: false },
   'not-found': { ran: 'yes', repeat: false },
-  auth: { ran: 'no', repeat: 'elsewhere', endpoint: 'closed to us' },
-  quota: { ran: 'no', repeat: 'elsewhere', endpoint: 'closed to us' },
+  auth: { ran: 'no', repeat: 'elsewhere', endpoint: 'refuses' },
+  quota: { ran: 'no', repeat: 'elsewhere', endpoint: 'refuses' },
   integrity: { ran: 'yes', repeat: false },
   closed: { ran: 'unknown', repeat: false },
 }
@@ -53,8 +50,8 @@ export function isTooLarge(error: HexlineError): boolean {
 }
 
 /**
- * Signs of an endpoint that gets more calls at a time than it can handle. A cut connection may be
- * chance.
+ * The failure is one that an endpoint gives when it gets more calls at a time than it can handle.
+ * It is no proof: a connection may also be cut by chance.
  */
 export function isStrained(error: HexlineError): boolean {
   if (error instanceof NetworkError) return !error.unsent
@@ -74,8 +71,8 @@ export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
   return meanings[error.kind].repeat
 }
 
-/** What the failure says about the endpoint, whatever was asked. */
-export function saysOf(error: HexlineError): 'alive' | 'ill' | 'closed to us' {
+/** What the failure shows about the endpoint, whatever the call was. */
+export function endpointState(error: HexlineError): 'alive' | 'fails' | 'refuses' {
   return meanings[error.kind].endpoint ?? 'alive'
 }
 
@@ -112,9 +109,9 @@ function isRefusal(error: HexlineError): boolean {
 const REFUSED = [401, 402, 403, 429, 503, 529]
 
 /**
- * A gateway answers these statuses for itself, or for one of its nodes when it has passed the call
- * on to another before: enough to send it there again, which knows what it has, and not enough to
- * send it anywhere else.
+ * The call was turned away with a status that a gateway also gives after it has passed the call on
+ * to one of its nodes. So the call may be sent to this endpoint again, whose nodes know whether
+ * they have it, but not to another one.
  */
 export function mayBeHeld(error: HexlineError, wasSent: boolean): boolean {
   if (!wasSent || !(error instanceof HttpError || error instanceof RpcError)) return false

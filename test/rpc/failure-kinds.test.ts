@@ -1,18 +1,29 @@
 import { describe, expect, test } from 'vitest'
 import { type AnswerKind, type ErrorKind, HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/errors.ts'
-import { isAmbiguous, isFailure, isStall, isStrained, isThrottled, isTooLarge, mayBeHeld, mayHaveRun, mayRepeat, saysOf } from '../../src/rpc/failure-kinds.ts'
+import {
+  endpointState,
+  isAmbiguous,
+  isFailure,
+  isStall,
+  isStrained,
+  isThrottled,
+  isTooLarge,
+  mayBeHeld,
+  mayHaveRun,
+  mayRepeat,
+} from '../../src/rpc/failure-kinds.ts'
 
 const http = (status: number, kind: AnswerKind = 'server') => new HttpError({ status, headers: {}, body: '' }, { kind })
 const rpc = (kind: AnswerKind, status?: number) => new RpcError({ code: -32000, message: 'no' }, { kind, status })
 
 /** The meaning of each kind, from the node itself. */
-const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: 'alive' | 'ill' | 'closed to us']> = {
+const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: 'alive' | 'fails' | 'refuses']> = {
   'rate-limit': [true, false, 'alive'],
   overloaded: [true, false, 'alive'],
-  network: [true, true, 'ill'],
-  timeout: [true, true, 'ill'],
-  malformed: [true, true, 'ill'],
-  server: [true, true, 'ill'],
+  network: [true, true, 'fails'],
+  timeout: [true, true, 'fails'],
+  malformed: [true, true, 'fails'],
+  server: [true, true, 'fails'],
   lagging: [true, true, 'alive'],
   pruned: ['elsewhere', false, 'alive'],
   'batch-too-large': [false, false, 'alive'],
@@ -23,8 +34,8 @@ const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: bo
   invalid: [false, true, 'alive'],
   unsupported: [false, true, 'alive'],
   'not-found': [false, true, 'alive'],
-  auth: ['elsewhere', false, 'closed to us'],
-  quota: ['elsewhere', false, 'closed to us'],
+  auth: ['elsewhere', false, 'refuses'],
+  quota: ['elsewhere', false, 'refuses'],
   integrity: [false, true, 'alive'],
   closed: [false, true, 'alive'],
 }
@@ -32,7 +43,7 @@ const kinds = Object.keys(meanings) as ErrorKind[]
 
 test.each(kinds)('%s means one thing for repetition, for calls that must not run twice, and for the endpoint', (kind) => {
   const error = rpc(kind as AnswerKind)
-  expect([mayRepeat(error), mayHaveRun(error), saysOf(error)]).toEqual(meanings[kind])
+  expect([mayRepeat(error), mayHaveRun(error), endpointState(error)]).toEqual(meanings[kind])
 })
 
 test.each<[string, (error: HexlineError) => boolean, readonly ErrorKind[]]>([

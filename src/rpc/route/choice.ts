@@ -3,33 +3,35 @@ import type { Endpoint, EndpointGroup } from './endpoint.ts'
 import { HEAD, type Trait } from './protocol.ts'
 
 /**
- * Costs of an endpoint in addition to its speed. Each outweighs the sum of all above it. No cost
- * makes a call fail untried: where every endpoint has some, the call goes to the cheapest.
+ * What is added to the cost of an endpoint that has something against it. Each row outweighs the
+ * sum of all above it. The cheapest endpoint always gets the call, however high its cost.
  */
 const against = {
-  /** It is some blocks behind, and the call asks for the newest one, or for what may be in it. */
+  /**
+   * It is some blocks behind, and the call needs the newest block, or something that may be in it.
+   */
   behind: 1e4,
-  /** The call is pinned to another one. */
+  /** The call is pinned to another endpoint. */
   unpinned: 1e5,
   /** It has failed this very call; the most recent failure costs most. */
   tried: 1e6,
   /** It throttles, and is paused; the one whose pause ends first costs least. */
   paused: 1e9,
   /**
-   * It fails or refuses every call, and is out for now; the one that is due first costs least. A
-   * pause ends, and then the call is answered: one that is out would only fail it.
+   * It fails or refuses every call, and is out for now; the one that is due first costs least.
+   * Worse than a pause, since a call is answered after a pause, and would only fail here.
    */
   out: 1e12,
-  /** It is out since it says nothing. Where the others are out, too, they at least fail soon. */
+  /** It is out because it was silent. Other endpoints that are out at least fail quickly. */
   silent: 1e13,
-  /** It does not have the block that is asked for, yet or any more, or the method. */
+  /** It lacks the method, or the block: it has dropped it, or does not have it yet. */
   lacking: 1e15,
 }
 
-/** Cost of a pause for each ms of it: more than that of having failed the call, over seconds. */
-const PER_MS = 1e4
+/** Added for each ms that a pause lasts: 100 ms weigh as much as having failed the call once. */
+const PER_PAUSED_MS = 1e4
 /**
- * The last attempt of a call waits for a pause of this length, in ms, rather than to go to an
+ * The last attempt of a call rather waits for a pause of up to this length, in ms, than goes to an
  * endpoint that has failed the call before.
  */
 const LAST_PAUSE_MS = 2_000
@@ -59,14 +61,14 @@ export class Choice {
     const needed = trait?.needs?.(call.params)
     let best: Endpoint | undefined
     let least = Number.POSITIVE_INFINITY
-    let next: Endpoint | undefined
+    let cheapestForAny: Endpoint | undefined
     let leastForAny = Number.POSITIVE_INFINITY
     for (let i = 0; i < this.#endpoints.length; i++) {
       const endpoint = this.#endpoints[i] as Endpoint
       if (endpoint.wrong !== undefined || passed.includes(endpoint)) continue
       const forAny = this.#costForAny(endpoint, i, call, now)
       if (forAny < leastForAny) {
-        next = endpoint
+        cheapestForAny = endpoint
         leastForAny = forAny
       }
       const cost = forAny + this.#costForThis(endpoint, call, trait, needed, now)
@@ -75,7 +77,7 @@ export class Choice {
         least = cost
       }
     }
-    if (call.priority === 'interactive' && call.pin === undefined && passed.length === 0) this.#current = next
+    if (call.priority === 'interactive' && call.pin === undefined && passed.length === 0) this.#current = cheapestForAny
     return best
   }
 
@@ -89,21 +91,22 @@ export class Choice {
     return false
   }
 
-  /** The cost of the endpoint, whatever the call asks for. */
+  /** The part of the cost that does not depend on what the call asks for. */
   #costForAny(endpoint: Endpoint, index: number, { priority }: Call, now: number): number {
     const { health, queue } = endpoint
     let cost = health.cost(this.#group.chain.isKnown ? priority : 'interactive', now)
-    // The first endpoint that answers decides which chain is the right one: in their order, it is
-    // the same each time.
+    // The first endpoint that answers decides which chain is the right one. Until then they are
+    // preferred in their given order, so that it is the same one each time.
     if (!this.#group.chain.isKnown) cost *= index + 1
     else if (endpoint === this.#current && priority === 'interactive') cost *= STAY
     cost = Math.min(cost, against.behind / 2)
     if (health.isOut) cost += against.out + Math.max(0, health.dueAt - now)
     if (endpoint.isGivenUp) cost += against.silent
-    if (queue.pausedUntil > now) cost += against.paused + PER_MS * (queue.pausedUntil - now)
+    if (queue.pausedUntil > now) cost += against.paused + PER_PAUSED_MS * (queue.pausedUntil - now)
     return cost
   }
 
+  /** The part of the cost that depends on what the call asks for, and where it has been. */
   #costForThis(endpoint: Endpoint, call: Call, trait: Trait | undefined, needed: number | undefined, now: number): number {
     const { heads } = this.#group
     const { blocks, name } = endpoint
@@ -114,7 +117,7 @@ export class Choice {
     if (trait?.reads !== undefined && blocks.lack(trait, call.params, now)) cost += against.lacking
     if (call.pin?.endpoint !== undefined && call.pin.endpoint !== name) cost += against.unpinned
     if (call.tried.length > 0) cost += against.tried * (call.tried.indexOf(name) + 1)
-    if (hasFailedBefore(call, endpoint)) cost += against.paused + PER_MS * LAST_PAUSE_MS
+    if (hasFailedBefore(call, endpoint)) cost += against.paused + PER_PAUSED_MS * LAST_PAUSE_MS
     if (endpoint.lacks(call.method, now)) cost += against.lacking
     return cost
   }

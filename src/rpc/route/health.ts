@@ -2,7 +2,7 @@ import { type HexlineError, TimeoutError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
-import { isFailure, isThrottled, saysOf } from '../failure-kinds.ts'
+import { endpointState, isFailure, isThrottled } from '../failure-kinds.ts'
 import { setBounded } from '../set-bounded.ts'
 
 /**
@@ -36,7 +36,7 @@ const pauses = {
  * circuit is open). Measured from real POSTs and calls. All times are on the client's clock.
  */
 export class Health {
-  /** Calls that it has been given and that have not ended. */
+  /** Calls that the endpoint has been given and that have not ended. */
   calls = 0
   /** When it gave the last good answer. */
   answeredAt = Number.NEGATIVE_INFINITY
@@ -45,7 +45,7 @@ export class Health {
    * all others fail.
    */
   mayBeSlow = false
-  /** Since when it has throttled all that it was asked; infinite where something was answered. */
+  /** Since when it has throttled every call; infinite while it answers. */
   throttledSince = Number.POSITIVE_INFINITY
   readonly #endpoint: string
   #errors = 0
@@ -152,7 +152,7 @@ export class Health {
     if (this.#out === undefined ? isTooMuch : now >= this.#dueAt) this.#leaveOut('fails', now)
   }
 
-  /** Its replies have been given up. It may be out for another reason, and then stays so. */
+  /** Routing no longer waits for its replies. If it is out already, nothing changes. */
   giveUp(now: number): void {
     if (this.isOut) return
     this.failed(now, now)
@@ -182,11 +182,11 @@ export class Health {
   }
 
   #judge(outcomes: readonly Outcome[], started: number, now: number): void {
-    const says = verdictOf(outcomes)
-    if (says === undefined) this.throttledSince = Math.min(this.throttledSince, now)
-    if (says === 'alive') this.answered(now)
-    else if (says === 'ill') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
-    else if (says !== undefined && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, says.retryAfterMs)
+    const verdict = verdictOf(outcomes)
+    if (verdict === 'throttles') this.throttledSince = Math.min(this.throttledSince, now)
+    else if (verdict === 'alive') this.answered(now)
+    else if (verdict === 'fails') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
+    else if (this.#out === undefined || now >= this.#dueAt) this.#leaveOut('refuses', now, verdict.retryAfterMs)
     this.#progressAt = now
   }
 
@@ -207,27 +207,28 @@ function isSilence(outcome: Outcome | undefined): boolean {
 }
 
 /**
- * What a POST says about its endpoint: one good answer is enough. Undefined where it only
- * throttles: the queue pauses it.
+ * What a POST shows about its endpoint: `alive` if one call got a good answer, else the error of a
+ * call that was refused for this key, else `fails`. `throttles` if there is nothing else: the queue
+ * pauses the endpoint.
  */
-function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'ill' | HexlineError | undefined {
+function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'fails' | 'throttles' | HexlineError {
   // From a post function that breaks its contract; the queue reports it.
-  if (!Array.isArray(outcomes) || outcomes.length === 0) return 'ill'
-  let verdict: 'ill' | HexlineError | undefined
+  if (!Array.isArray(outcomes) || outcomes.length === 0) return 'fails'
+  let verdict: 'fails' | HexlineError | undefined
   for (const outcome of outcomes as readonly Outcome[]) {
     if (!(outcome instanceof Error)) return 'alive'
-    if (!isFailure(outcome)) return 'ill'
-    const says = saysOf(outcome)
-    if (says === 'closed to us') verdict = outcome
-    else if (says === 'ill') verdict ??= 'ill'
+    if (!isFailure(outcome)) return 'fails'
+    const state = endpointState(outcome)
+    if (state === 'refuses') verdict = outcome
+    else if (state === 'fails') verdict ??= 'fails'
     else if (!isThrottled(outcome)) return 'alive'
   }
-  return verdict
+  return verdict ?? 'throttles'
 }
 
 /**
- * How long calls of each method usually take at any endpoint. So endpoints that get different calls
- * can be compared.
+ * How long calls of each method usually take, at whichever endpoint: it makes endpoints comparable
+ * that get different calls.
  */
 export class Usual {
   readonly #ms = new Map<string, number>()

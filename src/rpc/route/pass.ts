@@ -1,12 +1,12 @@
 import type { HexlineError } from '../../errors.ts'
 import { type Call, hasSubstitute } from '../call.ts'
 import type { CallFailure } from '../call-failure.ts'
-import { isGuessed, isThrottled, mayRepeat, saysOf } from '../failure-kinds.ts'
+import { endpointState, isGuessed, isThrottled, mayRepeat } from '../failure-kinds.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /**
- * For how long an endpoint that throttles is waited for, in ms, where there is another way, or one
- * that is out.
+ * How long, in ms, a call waits for an endpoint that throttles rather than use a substitute for its
+ * method, or ask an endpoint that is out.
  */
 const WAITED_FOR_MS = 10_000
 
@@ -19,19 +19,25 @@ export class Pass {
   posts = 0
   /** How often an endpoint was given up while it had the call. */
   givenUp = 0
-  /** An endpoint that is working has failed the call, and may answer another attempt. */
-  hasIllOnes = false
-  /** An endpoint that throttles will answer the call later on: those that cannot are not asked. */
+  /** An endpoint failed in a way that may pass, so it may answer another attempt. */
+  hasPassingFailure = false
+  /**
+   * An endpoint throttles and may answer the call later, so endpoints that are known to lack the
+   * method or the block are not asked.
+   */
   isWorthWaiting = false
   /**
-   * A read got an error whose kind is a guess. It stands unless another endpoint answers, or says
-   * what is wrong with the call.
+   * That endpoint may answer soon, and the retry layer will send the call again: endpoints that are
+   * out are not asked.
+   */
+  isBackSoon = false
+  /**
+   * The error of a read whose kind is a guess. The call fails with it unless another endpoint
+   * answers, or says what is wrong with the call.
    */
   guessed: CallFailure | undefined
-  /** When that came. */
+  /** When `guessed` came. */
   guessedAt = 0
-  /** It will do so soon, and the call is sent again then: those that are out are not asked. */
-  isBackSoon = false
   readonly #call: Call
 
   constructor(call: Call) {
@@ -43,26 +49,26 @@ export class Pass {
     this.posts += failure.posts
     this.endpoints.push(endpoint)
     this.failures.push(failure)
-    // An endpoint that throttles, and was asked before, is worth more than a guess.
+    // If an endpoint that throttles will be asked again soon, its answer is better than a guess.
     if (this.guessed === undefined && !this.isBackSoon && this.#call.safe && isGuessed(failure.error)) {
       this.guessed = failure
       this.guessedAt = now
     }
-    this.hasIllOnes ||= saysOf(failure.error) === 'ill'
+    this.hasPassingFailure ||= endpointState(failure.error) === 'fails'
     if (!isThrottled(failure.error) || !this.#mayAnswerLater(endpoint, now)) return
     this.isWorthWaiting = true
     const isForLong = now - endpoint.health.throttledSince >= WAITED_FOR_MS
     this.isBackSoon ||= !isForLong && this.#isSentAgain(failure.error.retryAfterMs ?? 0, now)
   }
 
-  /** One endpoint has given an error of which the kind is a guess: another one may know better. */
+  /** All that is known about the call is a guess at what is wrong: another endpoint may know. */
   isGuessing({ error }: CallFailure): boolean {
     return this.guessed !== undefined || (this.#call.safe && this.isBackSoon && isGuessed(error))
   }
 
   /**
-   * The call waits for its endpoint no more, and is to be sent again; it was in a POST there if
-   * `wasSent`. Endpoints that did not start it before may start it by now.
+   * The call was taken back from its endpoint, and is to be sent again; it was in a POST there if
+   * `wasSent`. All endpoints may be asked again: one that did not start the call may start it now.
    */
   startOver(wasSent: boolean): void {
     if (wasSent) {
@@ -72,13 +78,16 @@ export class Pass {
     this.endpoints.length = 0
   }
 
-  /** An endpoint that throttles may have the method. */
+  /**
+   * An endpoint that throttles may answer the call later. If the caller has a substitute for the
+   * method, only an endpoint that has answered recently is worth the wait.
+   */
   #mayAnswerLater(endpoint: Endpoint, now: number): boolean {
     if (endpoint.lacks(this.#call.method, now)) return false
     return !hasSubstitute(this.#call) || now - endpoint.health.answeredAt < WAITED_FOR_MS
   }
 
-  /** The retry layer repeats the call after throttling that lasts this long, which is not long. */
+  /** The pause is short, and the retry layer will send the call again after it. */
   #isSentAgain(pauseMs: number, now: number): boolean {
     const { attempts, deadline, whilePaused } = this.#call
     const isRepeated = whilePaused === 'wait' || (whilePaused === undefined && attempts > 1)
@@ -86,12 +95,12 @@ export class Pass {
   }
 
   /**
-   * The failure to report where no endpoint is left: the one after which the call may do better
-   * soonest. Undefined where none has failed it.
+   * The failure to report when no endpoint is left: the one that may pass soonest. Undefined if no
+   * endpoint has failed the call.
    */
-  mostHopeful(): CallFailure | undefined {
+  soonestToPass(): CallFailure | undefined {
     let best: CallFailure | undefined
-    for (const each of this.failures) if (best === undefined || hopeOf(each.error) < hopeOf(best.error)) best = each
+    for (const each of this.failures) if (best === undefined || msToPass(each.error) < msToPass(best.error)) best = each
     // An endpoint that could not be reached may be back long before another one's pause ends.
     const isUnreached = this.failures.some(({ error }) => error.kind === 'network')
     if (isUnreached && best?.error.retryAfterMs !== undefined) Object.assign(best.error, { retryAfterMs: 0 })
@@ -99,8 +108,9 @@ export class Pass {
   }
 
   /**
-   * The failure to report where the last endpoint lacks the method, as all others do, or fail: that
-   * one has dropped the block says more, unless there is another way to get it.
+   * The failure to report when the last endpoint lacks the method, and all others lack it too or
+   * have failed. If one of them has the method but has dropped the block, that explains more,
+   * unless the caller has a substitute for the method.
    */
   get lacking(): CallFailure {
     const pruned = hasSubstitute(this.#call) ? undefined : this.failures.find(({ error }) => error.kind === 'pruned')
@@ -108,8 +118,8 @@ export class Pass {
   }
 }
 
-/** How long until the call may do better, in ms. Throttling passes on its own. */
-function hopeOf(error: HexlineError): number {
+/** How long until the failure may pass, in ms; huge figures only rank the kinds. */
+function msToPass(error: HexlineError): number {
   if (isThrottled(error)) return error.retryAfterMs ?? 0
   if (mayRepeat(error) === true) return 1e12
   return error.kind === 'pruned' ? 1e15 : Number.POSITIVE_INFINITY

@@ -25,13 +25,15 @@ export interface RouteOptions {
 /**
  * Picks an endpoint for each call (choice.ts) by what earlier calls have shown: how well it works
  * (health.ts), how far its head is behind (head.ts), whether it is on the right chain (chain.ts),
- * and has the method (endpoint.ts).
+ * and whether it has the method (endpoint.ts).
  *
  * A call that an endpoint did not start goes to the next one at once, and so does a read that waits
  * for an endpoint which has never answered. Every other failure goes back to the retry layer, which
- * lists in `tried` the endpoints that have failed the call. With one endpoint there is nothing to
- * pick, and calls go straight to its queue; what it lacks is learnt all the same, so that a call
- * for a block that it has dropped ends at once.
+ * lists in `tried` the endpoints that have failed the call.
+ *
+ * With one endpoint there is nothing to pick, and calls go straight to its queue. It is still
+ * learnt which blocks that endpoint lacks, so that a call for a block that it has dropped fails at
+ * once.
  */
 export function route(options: RouteOptions): Send {
   const { endpoints, protocol, waiting, hedge } = options
@@ -41,7 +43,8 @@ export function route(options: RouteOptions): Send {
     return (call) => router.send(call)
   }
   const only = new Endpoint(first, new EndpointGroup(protocol, first.chainId), true, waiting.clock)
-  // An interactive call that is answered pays nothing for what is learnt from failures.
+  // An interactive call that may be null and has not failed takes the shortest way: nothing is
+  // learnt from its answer.
   return (call) =>
     call.required || call.priority === 'bulk' || call.tried.length > 0 ? only.askAlone(call, protocol.traitOf(call.method)) : first.queue.send(call)
 }
@@ -50,7 +53,7 @@ export function route(options: RouteOptions): Send {
 const REBALANCE_MS = 250
 /** A filter is gone when its endpoint has been out of use for this long, in ms. */
 const FILTER_LOST_MS = 30_000
-/** Longest wait for what other endpoints say of an interactive call, in ms. */
+/** Longest wait for a second opinion on an interactive call whose error is a guess, in ms. */
 const SECOND_OPINION_MS = 10_000
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
@@ -81,15 +84,18 @@ class Router {
     try {
       return await (trait?.filter !== undefined ? this.#sendToFilter(call, trait) : this.#send(call, trait))
     } finally {
-      if (--this.#calls === 0) this.#rest()
+      if (--this.#calls === 0) this.#stopWatching()
     }
   }
 
-  /** Sends a call to one endpoint after another, until one answers or a failure is final. */
+  /**
+   * Sends a call to one endpoint after another, until one answers, a failure is one for the retry
+   * layer or for the caller, or no endpoint is left that is worth asking now.
+   */
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (endpoint: Endpoint) => void): Promise<Reply> {
     const pass = new Pass(call)
     const holder = this.#holderOf(call, trait)
-    /** The endpoint that had the call before. */
+    /** The name of the endpoint that had the call before, for the event. */
     let from = call.pin?.endpoint ?? call.tried.at(-1)
     for (;;) {
       const now = this.#now()
@@ -97,9 +103,10 @@ class Router {
       const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
       if (pass.guessed !== undefined && (endpoint === undefined || !isFree(endpoint, now))) throw this.#failureOf(pass.guessed, call, pass)
       const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
-      // One that says nothing may only be slow, which the last attempt finds out.
-      const isForLater = endpoint?.isGivenUp === true && pass.hasIllOnes && !waitsForSlow(call)
-      if (endpoint === undefined || isHopeless || isForLater) throw this.#failureOf(pass.mostHopeful() ?? this.#allWrong(call), call, pass)
+      // An endpoint that was given up may only be slow. Only the last attempt waits for it, if
+      // others may do better before.
+      const isForLater = endpoint?.isGivenUp === true && pass.hasPassingFailure && !waitsForSlow(call)
+      if (endpoint === undefined || isHopeless || isForLater) throw this.#failureOf(pass.soonestToPass() ?? this.#allWrong(call), call, pass)
       try {
         if (call.pin !== undefined) await move(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
@@ -107,7 +114,7 @@ class Router {
         }
         let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
         if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
-        if (pass.guessed !== undefined) attempt = atOnce(attempt, pass.guessedAt, now)
+        if (pass.guessed !== undefined) attempt = asSecondOpinion(attempt, pass.guessedAt, now)
         const reply = await this.#ask(endpoint, attempt, trait)
         onAnswer?.(endpoint)
         return reply
@@ -120,7 +127,7 @@ class Router {
         }
         if (!(failure instanceof CallFailure)) throw failure
         pass.add(failure, endpoint, this.#now())
-        if (holder === undefined && pass.isGuessing(failure) && saysNothingOf(failure)) continue
+        if (holder === undefined && pass.isGuessing(failure) && isNoVerdictOnCall(failure)) continue
         if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
         if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, this.#now()))
           throw this.#failureOf(pass.lacking, call, pass)
@@ -129,7 +136,7 @@ class Router {
   }
 
   /**
-   * The only endpoint that the call goes to: one that may still hold it, where it must not run
+   * The only endpoint that may get the call: the one that may still hold it, if it must not run
    * twice, or the one that its request names (`ONLY` in client/internals.ts).
    */
   #holderOf({ heldBy }: Call, trait: Trait | undefined): Endpoint | undefined {
@@ -137,13 +144,14 @@ class Router {
   }
 
   /**
-   * May the call go to another endpoint in this pass? After a failure for which it would otherwise
-   * wait and come back, a read does so where that endpoint is hardly worth the wait.
+   * May the call go to another endpoint in this pass? After a failure that the retry layer would
+   * repeat, only a read may, and only if there is reason not to wait for that.
    */
   #mayGoOn(failure: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined, pass: Pass): boolean {
     if (mayGoElsewhere(failure, call, endpoint, trait)) return true
     if (!call.safe || mayRepeat(failure.error) !== true) return false
-    // What is out may stay so: where there is another way, the others are asked.
+    // This endpoint may stay out for long. All others are asked, so that the caller learns soon
+    // whether it needs the substitute.
     return (hasSubstitute(call) && endpoint.health.isOut) || this.#hasSlow(pass.endpoints)
   }
 
@@ -152,10 +160,7 @@ class Router {
     return this.#endpoints.every((each) => endpoints.includes(each) || each.wrong !== undefined || each.lacks(method, now))
   }
 
-  /**
-   * Some endpoint may have been given up too soon: where those that answer fail, its answer is
-   * worth waiting for.
-   */
+  /** An endpoint that this pass has not asked was given up, and may only be slow. */
   #hasSlow(passed: readonly Endpoint[]): boolean {
     return this.#endpoints.some((each) => each.health.mayBeSlow && each.wrong === undefined && !passed.includes(each))
   }
@@ -184,7 +189,7 @@ class Router {
     return this.#hedge.send(call, `${endpoint.name} ${call.method}`, (first) => endpoint.ask(first, trait), again)
   }
 
-  /** The failure of the call. Its cause says what the other endpoints did with the same call. */
+  /** The failure of the call. The cause of its error lists the failures of other endpoints. */
   #failureOf(last: CallFailure, call: Call, { endpoints: passed, posts, failures }: Pass): CallFailure {
     const { error, endpoint } = last
     const earlier = failures.filter((each) => each !== last)
@@ -204,8 +209,8 @@ class Router {
   }
 
   /**
-   * A filter is known to the endpoint that made it, and to no other. Where that stays out of use,
-   * the filter is gone, as if the node had dropped it: callers make another one then.
+   * Only the endpoint that made a filter knows it. If that endpoint stays out of use, the call
+   * fails as if the node had dropped the filter, and callers make another one.
    */
   async #sendToFilter(call: Call, trait: Trait): Promise<Reply> {
     if (trait.filter === 'makes') {
@@ -220,7 +225,7 @@ class Router {
     const known = this.#filters.find(call.params[0])
     if (known === undefined) return this.#send(call, trait)
     const { endpoint, id } = known
-    // It may have been back for long: without calls, nobody asks.
+    // The endpoint may be back: without calls, nobody has asked.
     if (this.#filterLeftMs(endpoint) <= 0 && endpoint.health.dueAt <= this.#now()) {
       await endpoint.askHead(call.signal, call.deadline)
       call.signal?.throwIfAborted()
@@ -237,7 +242,9 @@ class Router {
     return reply
   }
 
-  /** How long filters of this endpoint are waited for: as long as it may be back, or is alone. */
+  /**
+   * For how long its filters still count as there, in ms; infinite while it is not out, or all are.
+   */
   #filterLeftMs({ health }: Endpoint): number {
     if (!health.isOut || !this.#endpoints.some((each) => !each.health.isOut && !each.wrong)) return Number.POSITIVE_INFINITY
     return health.outSince + FILTER_LOST_MS - this.#now()
@@ -257,8 +264,8 @@ class Router {
     }
   }
 
-  /** No call waits: there is nothing to find out for one. */
-  #rest(): void {
+  /** The last call has ended: nothing is asked, and no timer runs, until the next one. */
+  #stopWatching(): void {
     this.#waiting.alarms.unset(this.#rebalancing)
     for (const each of this.#endpoints) each.endChallenge()
   }
@@ -270,16 +277,27 @@ class Router {
   }
 
   /**
-   * Calls that came while no endpoint was free wait in the lines where they came. When an endpoint
-   * is free again, calls too far back in other lines move to it.
+   * Runs from time to time while there are calls: asks for heads, gives up silent endpoints, and
+   * moves calls that are too far back in one endpoint's line to an endpoint that is free again.
    */
   #rebalance(): void {
     this.#rebalanceSoon()
     const now = this.#now()
     this.#askHeads(now)
-    const canTake = (each: Endpoint) => isFree(each, now)
-    // Others answer: what waits for an endpoint that says nothing need not wait for its timeout.
-    const answers = (each: Endpoint) => canTake(each) && each.health.hasAnswered && !each.health.isSilent(now)
+    this.#giveUpSilent(now)
+    if (!this.#endpoints.some((each) => isFree(each, now) && each.queue.size === 0)) return
+    for (const { queue } of this.#endpoints) {
+      const late = queue.late(LATE_MS)
+      if (late > 0) queue.handOver(late)
+    }
+  }
+
+  /**
+   * Gives up endpoints that owe replies and send none, while others answer: calls that wait for
+   * them need not wait for the timeout.
+   */
+  #giveUpSilent(now: number): void {
+    const answers = (each: Endpoint) => isFree(each, now) && each.health.hasAnswered && !each.health.isSilent(now)
     for (const each of this.#endpoints) {
       const { health, isGivenUp } = each
       if (!health.isSilent(now) || !this.#endpoints.some(answers)) continue
@@ -288,16 +306,11 @@ class Router {
       else if (health.hasAnswered) void each.challenge(goesElsewhere)
       else each.giveUp(now, 'no reply to its first calls', goesElsewhere)
     }
-    if (!this.#endpoints.some((each) => canTake(each) && each.queue.size === 0)) return
-    for (const { queue } of this.#endpoints) {
-      const late = queue.late(LATE_MS)
-      if (late > 0) queue.handOver(late)
-    }
   }
 
   /**
-   * Another endpoint than this one would get the call, and could answer it. Where this one `isOut`
-   * already, the call may have come back from one that failed it: that one is no better.
+   * True if the call would now go to another endpoint than this one. If this one `isOut` already,
+   * the call may have come here because that other one had failed it, and then stays.
    */
   #goesElsewhere(call: Call, { name }: Endpoint, isOut: boolean): boolean {
     const best = this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now())
@@ -316,20 +329,20 @@ function isFree({ wrong, health, queue }: Endpoint, now: number): boolean {
   return wrong === undefined && !health.isOut && queue.pausedUntil <= now
 }
 
-/** The call, whose error elsewhere stands unless this endpoint answers soon. */
-function atOnce(call: Call, guessedAt: number, now: number): Call {
+/** The call as it is sent for a second opinion on a guessed error: it does not wait for long. */
+function asSecondOpinion(call: Call, guessedAt: number, now: number): Call {
   if (call.priority === 'bulk') return { ...call, whilePaused: 'fail' }
   const until = guessedAt + SECOND_OPINION_MS
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs ?? Number.POSITIVE_INFINITY, until - now))
   return { ...call, whilePaused: 'fail', timeoutMs, deadline: Math.min(call.deadline, until) }
 }
 
-/** The failure is one of the endpoint, or of nothing that is known: not the result of the call. */
-function saysNothingOf({ error }: CallFailure): boolean {
+/** The failure is one of the endpoint, or its kind is a guess: it is no verdict on the call. */
+function isNoVerdictOnCall({ error }: CallFailure): boolean {
   return isGuessed(error) || mayRepeat(error) !== false || error.kind === 'unsupported'
 }
 
-/** The call, for one endpoint and no other: it waits for that one even where it is given up. */
+/** The call, bound to one endpoint: it waits for that one even if it is given up. */
 function onlyHere(call: Call): Call {
   return stayingPut({ ...call, isBound: true })
 }
@@ -360,8 +373,8 @@ function isBehindPin(pin: Pin, { name, blocks }: Endpoint): boolean {
 }
 
 /**
- * May the call go to another endpoint at once, whatever is known of that one? Only when it has not
- * run here, or is answered differently there.
+ * May the call go to another endpoint at once? Only if it has not run here, and if another endpoint
+ * may answer it differently.
  */
 function mayGoElsewhere({ error, wasSent }: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined): boolean {
   if (endpoint.wrong !== undefined) return true
