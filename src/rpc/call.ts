@@ -19,7 +19,7 @@ export interface Call {
   readonly priority: 'interactive' | 'bulk'
   /** The result parsed, or the node's own bytes of it as a `Uint8Array`: one JSON value. */
   readonly as: 'value' | 'bytes'
-  /** The bytes go to a reader that checks them itself, by `readUnread`: nothing else needs to. */
+  /** Whoever reads the bytes checks that they are valid JSON (`readUnread`): the POST need not. */
   readonly isUnread?: boolean | undefined
   /** A null result means that the node lags: a failure, so that retry and route act on it. */
   readonly required: boolean
@@ -28,18 +28,18 @@ export interface Call {
   /** Endpoints that have failed it. */
   readonly tried: readonly string[]
   /**
-   * Attempts that were given up because the reply had begun and made no progress; infinite where
-   * none may be.
+   * Number of attempts that were given up because the reply had begun and then made no progress.
+   * Infinite if this attempt must not be given up for that reason.
    */
   readonly stalls?: number | undefined
   /**
-   * The endpoint that turned it away and may still hold it: a call that must not run twice goes
-   * nowhere else.
+   * The endpoint that turned the call away and may still hold it. A call that must not run twice is
+   * not sent to any other.
    */
   readonly heldBy?: string | undefined
   /** The calls that it shares an endpoint with. */
   readonly pin?: Pin | undefined
-  /** It is for the endpoint that it is sent to, and for no other. */
+  /** It must be answered by the endpoint that it is sent to, and never moves to another. */
   readonly isBound?: boolean | undefined
   /** Counts its POSTs, where that is wanted. Calls that hexline makes on its behalf have none. */
   readonly tally?: CallTally | undefined
@@ -66,20 +66,21 @@ export interface PooledCall extends Call {
    */
   readonly decode?: ((bytes: Buffer) => object | undefined) | undefined
   /**
-   * It does not wait for the end of the turn: it goes with what comes in the same moment, and with
-   * what is in line.
+   * It is sent in the next microtask, not at the end of the turn, with the calls that are in line
+   * by then.
    */
   readonly atOnce?: boolean | undefined
   /** The caller has another way to get the result where endpoints lack the method. */
   readonly hasSubstitute?: boolean | undefined
-  /** It waits for its endpoint even where that is given up. */
+  /** It keeps waiting for its endpoint even when routing gives that endpoint up. */
   readonly staysPut?: boolean | undefined
-  /** In this attempt, it waits for an endpoint that was given up, and may only be slow. */
+  /** This attempt also waits for an endpoint that was given up, since it may only be slow. */
   readonly waitsForSlow?: boolean | undefined
 }
 
 /**
- * The call waits for its endpoint even where that is given up: a node may be silent because of it.
+ * The call, set to keep waiting for its endpoint even when that is given up: the node may be silent
+ * because it works on this very call.
  */
 export function stayingPut(call: Call): PooledCall {
   return { ...call, staysPut: true }
@@ -89,12 +90,12 @@ export function staysPut(call: Call): boolean {
   return (call as PooledCall).staysPut === true
 }
 
-/** Where the others fail it, the call waits for an endpoint that was given up. */
+/** The call, set to wait for an endpoint that was given up if the others fail it. */
 export function waitingForSlow(call: Call): PooledCall {
   return { ...call, waitsForSlow: true }
 }
 
-/** A single attempt is the last one, too. */
+/** A call with a single attempt waits, too: that attempt is its last. */
 export function waitsForSlow(call: Call): boolean {
   return call.attempts <= 1 || (call as PooledCall).waitsForSlow === true
 }
@@ -152,9 +153,9 @@ export type Outcome = Reply | HexlineError
 export type Post = (calls: readonly Call[], signal: AbortSignal) => Promise<readonly Outcome[]>
 
 /**
- * How many times longer than usual a reply may make no progress, after this many that stopped in
- * their middle: twice as long from the second on, so that a node that always pauses is heard to the
- * end.
+ * How many times longer than usual a reply may make no progress, after `stalls` replies that
+ * stopped in their middle: 1, 1, 2, 4, and so on. So even a node that pauses in every reply is read
+ * to the end.
  */
 export function patienceAfter(stalls: number): number {
   return 2 ** (Math.max(1, stalls) - 1)

@@ -2,8 +2,8 @@ import type { Call } from '../call.ts'
 import { type Entry, mayShare } from './entry.ts'
 
 /**
- * The entries of a line that identical calls may join, by what is asked and then by params: to make
- * one key of both costs a small call more than to look twice.
+ * The entries of a line that identical calls may join, by method and form of the result, and then
+ * by params. Two lookups cost less than building one key of both.
  */
 export class Joinable {
   readonly #entries = new Map<string, Map<string, Entry>>()

@@ -53,8 +53,8 @@ export interface Queue {
    */
   readonly pausedUntil: number
   /**
-   * A POST of this call alone, at once, beside the lines and the POSTs in flight. Resolves with
-   * undefined where a pause or the rate does not allow it, and without an outcome. Never rejects.
+   * Sends this call alone in a POST at once: it does not wait in line or for a slot. Resolves with
+   * undefined if a pause or the rate does not allow it, or if there is no outcome. Never rejects.
    */
   beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined>
   /** Calls in line. */
@@ -71,19 +71,19 @@ export interface Queue {
   /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
   late(ms: number): number
   /**
-   * Ends the waiting of at most this many calls, the last ones first, with the reason `MOVED`: they
-   * have not been sent, and may go elsewhere.
+   * Takes at most this many calls out of the lines, from the back, so that the router can send them
+   * elsewhere: they are rejected with `MOVED`.
    */
   handOver(calls: number): void
   /**
-   * Ends the waiting of all calls at an endpoint that does not answer: with `MOVED` where they have
-   * not been sent, with `GIVEN_UP` where they are reads that would go elsewhere. Calls that are to
-   * stay put wait on, except for those in line that may go elsewhere.
+   * The endpoint does not answer. Rejects calls in line with `MOVED`, except those that are bound
+   * to it and stay put. Rejects reads in flight with `GIVEN_UP` if `goesElsewhere`, except those
+   * that stay put.
    */
   giveUp(goesElsewhere: (call: Call) => boolean): void
   /**
-   * The same, of the reads that have been sent, for what was left then. Questions of hexline's own
-   * wait on.
+   * After `giveUp`, for reads in flight that stayed then: rejects them with `GIVEN_UP` if
+   * `goesElsewhere` by now, except those that are bound to the endpoint or stay put.
    */
   giveUpSent(goesElsewhere: (call: Call) => boolean): void
 }
@@ -113,8 +113,8 @@ class EndpointQueue implements Queue {
   readonly #answered: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
   /** What ends each of the jobs that rest. */
   readonly #restingJobs: (() => void)[] = []
-  #isTurnSet = false
-  #isMomentSet = false
+  #isTurnEndSet = false
+  #isMicrotaskSet = false
 
   constructor(options: QueueOptions) {
     this.name = options.name
@@ -143,30 +143,30 @@ class EndpointQueue implements Queue {
     })
 
   /**
-   * With what else comes in this moment, such as from others who have heard the same. Calls that
-   * are held back are looked at when the turn ends.
+   * Offers the lines in the next microtask, so that calls made until then share the POST, such as
+   * those of several listeners to one message. While p-queue is paused, waits for the turn's end.
    */
   #offerAtOnce(): void {
-    if (this.#isMomentSet) return
-    this.#isMomentSet = true
-    void MOMENT.then(this.#onMomentEnd)
+    if (this.#isMicrotaskSet) return
+    this.#isMicrotaskSet = true
+    void RESOLVED.then(this.#onMicrotask)
   }
 
-  readonly #onMomentEnd = (): void => {
-    this.#isMomentSet = false
+  readonly #onMicrotask = (): void => {
+    this.#isMicrotaskSet = false
     if (this.#slots.isPaused) this.#offerSoon()
     else this.#offer()
   }
 
-  /** Without a timer: a lone call waits for nothing but the end of its turn. */
+  /** Offers the lines at the end of the turn. Not by a timer, which would delay a lone call. */
   #offerSoon(): void {
-    if (this.#isTurnSet) return
-    this.#isTurnSet = true
+    if (this.#isTurnEndSet) return
+    this.#isTurnEndSet = true
     setImmediate(this.#onTurnEnd)
   }
 
   readonly #onTurnEnd = (): void => {
-    this.#isTurnSet = false
+    this.#isTurnEndSet = false
     this.#options.waiting.turn.endTurn()
     this.#learn()
     if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
@@ -354,16 +354,19 @@ class EndpointQueue implements Queue {
   }
 
   giveUp(goesElsewhere: (call: Call) => boolean): void {
-    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
+    const sent = this.#readsInFlight()
     for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
     for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   giveUpSent(goesElsewhere: (call: Call) => boolean): void {
-    const sent = [...this.#inFlight].flat().filter(({ safe }) => safe)
-    for (const { callers } of sent) {
+    for (const { callers } of this.#readsInFlight()) {
       for (const caller of callers) if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
     }
+  }
+
+  #readsInFlight(): Entry[] {
+    return [...this.#inFlight].flat().filter(({ safe }) => safe)
   }
 
   #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {
@@ -380,8 +383,8 @@ class EndpointQueue implements Queue {
 
 const NO_FAILURES: readonly HexlineError[] = []
 
-/** What follows on it runs in the next microtask, at half the cost of `queueMicrotask`. */
-const MOMENT = Promise.resolve()
+/** Its `then` runs a function in the next microtask, at half the cost of `queueMicrotask`. */
+const RESOLVED = Promise.resolve()
 
 /** Node.js's own: test frameworks replace the global one with a fake clock that stands still. */
 const { setImmediate } = timers
