@@ -11,6 +11,12 @@ const SMALL_I = 0x69
 const SMALL_J = 0x6a
 const NULL = Buffer.from('null')
 
+/*
+ * Reads the body of a reply: `parseBody` parses it as a whole; `scanBody` finds the bytes of each
+ * result and checks that they are JSON; `cutBody` only guesses where each result lies, for readers
+ * that check it themselves (unread.ts, decoded.ts).
+ */
+
 /** The reply objects of a body, parsed. Throws `SyntaxError`. */
 export function parseBody(body: Buffer): unknown {
   return JSON.parse(textOf(body))
@@ -94,11 +100,14 @@ function headEnd(body: Buffer, at: number, first: number, i: number, count: numb
 }
 
 /**
- * Where the envelope behind the result at `start` and its own begins, with its comma; negative when
- * there is none. What is searched for is short, and begins with what the result ends with: a search
- * for more than seven bytes goes another way, which is slower here by far, and one for a comma
- * would stop at each field. It may stand in the result, too, so the name that comes first is looked
- * at: `jsonrpc` or `id` in an envelope.
+ * Where the next envelope begins, with the comma before it, after the result at `start` and the end
+ * of that result's own envelope; negative when there is none.
+ *
+ * Searches for the bytes between two envelopes, such as `}},{"`. They begin with the bracket that
+ * ends the result, since a search for a comma alone would stop at each field, and are at most
+ * seven, since `indexOf` searches for longer ones in another way, which is far slower here. They
+ * may also occur inside a result, so the field name after them is checked: an envelope begins with
+ * `jsonrpc` or `id`.
  */
 function nextEnvelope(body: Buffer, start: number): number {
   const first = body[start]

@@ -101,7 +101,7 @@ export function createPost(options: PostOptions): Post {
   }
 }
 
-/** Tells those tallies of the calls that measure about their POST. */
+/** Gives the size of the POST to the tallies of its calls, as far as they are measured. */
 function reportFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
   for (const call of calls) {
@@ -177,6 +177,7 @@ function encode(calls: readonly Call[], first: number): string {
   return calls.length === 1 ? body : `[${body}]`
 }
 
+/** The body begins as a batch reply does, and does not end as one: it was cut. */
 function isStartOfArray(body: Buffer): boolean {
   return (
     body[0] === 0x5b &&
@@ -221,7 +222,7 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   return calls.map((call, i) => {
     const match = replies[i] as ReplyObject | string
     if (typeof match === 'string') return failures.unmatched(call, match, stray, isBatch)
-    if (isError(match)) return failures.said(call, match.error)
+    if (isError(match)) return failures.fromErrorObject(call, match.error)
     try {
       return resultFor(call, match.result, isScanned, shareOf(reply.body.length, calls.length, i))
     } catch {

@@ -49,10 +49,10 @@ const NOT_A_BATCH = [400, 405, 415, 422]
 const SEARCHED = 16_384
 
 /**
- * What an error keeps of an error object: its texts and values without secrets, and no longer than
+ * What is kept of an error object in a reply: its fields without secrets, and no longer than
  * `scrubJson` and `LONGEST_MESSAGE` allow.
  */
-interface Said {
+interface ErrorObject {
   readonly code: unknown
   readonly message: string
   readonly data: unknown
@@ -68,7 +68,7 @@ export class ReplyErrors {
   readonly #options: ReplyErrorsOptions
   #scrubbedStart: string | undefined
   /** By error object: one object may refuse a whole batch. */
-  readonly #said = new Map<unknown, Said>()
+  readonly #objects = new Map<unknown, ErrorObject>()
 
   constructor(reply: HttpReply, options: ReplyErrorsOptions) {
     this.#reply = reply
@@ -76,45 +76,45 @@ export class ReplyErrors {
   }
 
   /**
-   * The error object that came for `call`. Some servers send a string, or leave the code out;
-   * gateways do so with a status that says more.
+   * The failure of `call` by the error object that came for it. Some servers send a string, or
+   * leave the code out. Gateways do so beside an HTTP status that says more: then it is an
+   * `HttpError`.
    */
-  said({ method, safe }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
+  fromErrorObject({ method, safe }: Call, error: unknown, kindOf: (kind: AnswerKind | undefined) => AnswerKind | undefined = (kind) => kind): HexlineError {
     const { classify, endpoint } = this.#options
     const { status } = this.#reply
-    const said = this.#said.get(error) ?? this.#read(error)
-    this.#said.set(error, said)
-    const { message, data, whole } = said
-    const code = Number(said.code ?? 0) || 0
+    const object = this.#objects.get(error) ?? this.#read(error)
+    this.#objects.set(error, object)
+    const { message, data, whole } = object
+    const code = Number(object.code ?? 0) || 0
     // An error whose code is not a number is not a node's verdict on the call, but the failure of
     // something on the way to it.
-    const unknown = typeof said.code === 'number' ? undefined : 'server'
+    const unknown = typeof object.code === 'number' ? undefined : 'server'
     const kind =
       kindOf(classify({ method, status, code, message, data, retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(method, safe) })) ?? unknown
-    const asked = this.#asked(kind, message, data)
-    if (status >= 300 && !Number.isFinite(Number(said.code ?? Number.NaN))) return this.#http(method, kind ?? 'server', asked)
+    const asked = this.#requestedWaitMs(kind, message, data)
+    if (status >= 300 && !Number.isFinite(Number(object.code ?? Number.NaN))) return this.#httpError(method, kind ?? 'server', asked)
     const failure = new RpcError({ code, message, data }, { method, endpoint, status, object: whole, retryAfterMs: asked, ...(kind && { kind }) })
-    // Bytes are what a revert gives.
+    // An error with bytes as its data is a revert, whatever its words.
     return kind === undefined && !(typeof data === 'string' && data.startsWith('0x')) ? guessed(failure) : failure
   }
 
   /**
-   * Is the only error for a batch the outcome of the one call whose id it has? It is when a block
-   * is not there yet, which says nothing about the batch: the replies to the other calls are
-   * missing.
+   * A batch got a single error, with the id of `call`. True if it concerns this call alone, since
+   * its block is not there yet: then it does not refuse the batch, and other replies are missing.
    */
   isOwn(call: Call | undefined, only: ReplyObject): boolean {
-    return call !== undefined && this.said(call, only.error).kind === 'lagging'
+    return call !== undefined && this.fromErrorObject(call, only.error).kind === 'lagging'
   }
 
   /** One error for a whole batch: the batch was too large, unless the error refuses every call. */
   refused(call: Call, refusal: ReplyObject): HexlineError {
-    return this.said(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
+    return this.fromErrorObject(call, refusal.error, (kind) => (kind !== undefined && refusesEverybody(kind) ? kind : 'batch-too-large'))
   }
 
   /** The server refused the connection with a status of 300 or more. */
   notConnected(call: Call): HexlineError {
-    return this.#status(call, false) as HttpError
+    return this.#statusError(call, false) as HttpError
   }
 
   /** The body is not JSON. Where it was cut, a smaller batch may get a whole one. */
@@ -127,31 +127,31 @@ export class ReplyErrors {
       return new LimitError(message, 'response-too-large', { method, endpoint, limit: length, size: length })
     }
     return (
-      this.#status(call, isBatch) ??
-      this.#malformed(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
+      this.#statusError(call, isBatch) ??
+      this.#malformedError(call, length === 0 ? 'the reply is empty' : `the reply is not JSON, or only the start of it (${length} bytes)`)
     )
   }
 
   /** The body is JSON, without a valid reply for `call`. */
   unmatched(call: Call, fault: string, stray: ReplyObject | undefined, isBatch: boolean): HexlineError {
     if (stray !== undefined) {
-      const error = this.said(call, stray.error)
+      const error = this.fromErrorObject(call, stray.error)
       if (refusesEverybody(error.kind)) return error
     }
-    return this.#status(call, isBatch) ?? this.#malformed(call, fault)
+    return this.#statusError(call, isBatch) ?? this.#malformedError(call, fault)
   }
 
   /** The failure by the HTTP status. */
-  #status({ method, safe }: Call, isBatch: boolean): HttpError | undefined {
+  #statusError({ method, safe }: Call, isBatch: boolean): HttpError | undefined {
     const { status } = this.#reply
     if (status < 300) return undefined
     const failure = { method, status, message: this.#start(), retryAfterMs: this.#retryAfterMs, isOneOfMany: this.#isOneOfMany(method, safe) }
     const meant = this.#options.classify(failure) ?? 'server'
     const kind = isBatch && meant === 'invalid' && NOT_A_BATCH.includes(status) ? 'batch-too-large' : meant
-    return this.#http(method, kind, this.#asked(kind, this.#start()))
+    return this.#httpError(method, kind, this.#requestedWaitMs(kind, this.#start()))
   }
 
-  #http(method: string, kind: AnswerKind, asked: number | undefined): HttpError {
+  #httpError(method: string, kind: AnswerKind, asked: number | undefined): HttpError {
     const { status, headers } = this.#reply
     const { endpoint, scrub } = this.#options
     return new HttpError(
@@ -160,7 +160,7 @@ export class ReplyErrors {
     )
   }
 
-  #malformed({ method }: Call, fault: string): MalformedReplyError {
+  #malformedError({ method }: Call, fault: string): MalformedReplyError {
     const { endpoint, classify, scrub } = this.#options
     const start = this.#start()
     const code = Number(/"(?:code|status|statusCode)"\s{0,20}:\s{0,20}"?(-?\d{3,5})\b/.exec(start)?.[1] ?? 0)
@@ -170,7 +170,7 @@ export class ReplyErrors {
     return new MalformedReplyError(message, {
       method,
       endpoint,
-      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#asked(kind, start) }),
+      ...(kind !== undefined && refusesEverybody(kind) && { kind, retryAfterMs: this.#requestedWaitMs(kind, start) }),
     })
   }
 
@@ -178,13 +178,13 @@ export class ReplyErrors {
    * How long the endpoint asks to be left alone, in ms. Without `Retry-After`, only a throttling
    * reply is searched for a time.
    */
-  #asked(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
+  #requestedWaitMs(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
     const asked = this.#retryAfterMs
     if (asked !== undefined || kind === undefined || !(isThrottled({ kind } as HexlineError) || kind === 'quota')) return asked
     return waitSaid(message, data) ?? limitResetMs(this.#reply.headers)
   }
 
-  #read(error: unknown): Said {
+  #read(error: unknown): ErrorObject {
     const { scrub } = this.#options
     const object = (typeof error === 'object' ? error : { message: error }) as { code?: unknown; message?: unknown; data?: unknown }
     const { code, message: words } = object
