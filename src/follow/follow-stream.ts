@@ -33,9 +33,9 @@ const MOST_CONTRADICTIONS = 8
 const ENOUGH_LOOKS = 4
 
 /**
- * Blocks from history through the head, and rollbacks of those that were replaced, as `itemOf`
- * makes them. Another generator around this one would do that, too, but each that a block passes
- * through delays it.
+ * Streams blocks from history through the head, and rollbacks of blocks that were replaced.
+ * `itemOf` makes what is yielded: a generator around this one could do that too, but would delay
+ * each block.
  */
 export function followStream<I, L, T>(
   client: Client,
@@ -53,10 +53,10 @@ export function followStream<I, L, T>(
 }
 
 /**
- * Goes round: looks at the head, decides what to do next (`nextStep`), does it, and waits for the
- * bell. Where the bell announces the very block that comes next, that is requested while it rings,
- * and the next round is only to deliver it. A failure ends a round and never the stream, unless
- * waiting cannot cure it.
+ * Works in rounds: looks at the head, decides what to do next (`nextStep`), does it, and waits for
+ * the bell, which rings for a new head. If the bell announces exactly the block that comes next,
+ * the block is requested at once, and the next round only delivers it. A failure ends a round, but
+ * ends the stream only if waiting cannot cure it.
  */
 class Follower<I, L, T> {
   readonly #client: Client
@@ -73,18 +73,18 @@ class Follower<I, L, T> {
   #blocks = 0
   #rollbacks = 0
   #hasToldOfWaiting = false
-  /** An item is being made: an error comes from its maker, and the block counts as delivered. */
+  /** `itemOf` is running: an error comes from it, and ends the stream. */
   #isMaking = false
   /** Failures since the last progress that contradict what is known. */
   #contradictions = 0
   /** Looks in a row that found the head far below the start. */
   #looksFarBelow = 0
-  /** The same, far below the last block that was delivered. */
+  /** Looks in a row that found the head far below the last block that was delivered. */
   #looksFarBehind = 0
 
   /**
-   * The rounds, one after the other. Static, since a follower is made of what the first calls show,
-   * and a generator around its own would delay each block.
+   * The rounds, one after the other. Static, since a follower can only be made once the first calls
+   * are answered, and another generator for that would delay each block.
    */
   static async *items<I, L, T>(
     client: Client,

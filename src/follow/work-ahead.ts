@@ -1,8 +1,10 @@
 /**
- * What `work` makes of each item of a source, in order, with at most this many at work. The first
- * is given as soon as it is there, while the source is asked for more. What comes before a failure
- * is given first. `end` is called at the end, also of a stream that is left: it makes the source
- * give up what it is asked for.
+ * Maps a source by `work`, in order, with at most `most` items in work at a time. Each result is
+ * given as soon as it and those before it are there, even while the source is asked for its next
+ * item. If the source or `work` fails, the results before the failure are given first.
+ *
+ * `end` is called when the stream ends, also when its consumer leaves it. It must make the source
+ * stop waiting for its next item.
  */
 export async function* workAhead<T, U>(
   source: AsyncGenerator<T, void, undefined>,
