@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
-import { HexlineError } from '../errors.ts'
+import { HexlineError, NetworkError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
@@ -16,7 +16,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
-import { isPassing, isTooMuch, mayBeSplit, type Split, splitAfter } from './log-split.ts'
+import { isPassing, isTooMuch, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
@@ -64,6 +64,8 @@ interface RangeOptions extends AskOptions {
   readonly isPatient?: boolean
   /** How many splits because of failures it lies within. */
   readonly failures?: number
+  /** Number of blocks of the range that failed before it was split. */
+  readonly failed?: number
 }
 
 /**
@@ -83,8 +85,8 @@ const ATTEMPTS = 4
  *     answered                    its bytes are kept until its logs are wanted (log-reply.ts)
  *     answered, but perhaps cut   both halves are asked for, and joined with what came
  *     refused as too large        its first part is asked for; the caller asks for the rest
- *     failed twice, perhaps as    the same with half of it, at most four times, each within
- *     too large                   the one before
+ *     failed twice, perhaps as    the same with half of it, up to four times, each within the one
+ *     too large                   before; then with its first block
  *     failed otherwise            it is asked for again, until its deadline
  *     one block, and too large    its logs are taken from its receipts
  *
@@ -238,19 +240,22 @@ export class LogFetcher<T> {
   /** The logs of a range, or of its first blocks if the whole was refused. */
   async #askRange(question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
     const { span } = question
-    const { attempts, failures = 0, urgent, isPatient = false } = options
+    const { attempts, failures = 0, failed, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
     // What fails twice may fail for its size: then a smaller range is what helps.
-    const isBrief = attempts === undefined && blocks > 1 && mayBeSplit(failures) && !urgent && !isPatient
+    const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
     let reply: LogReply<T>
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
-      const split = splitAfter(error, blocks, failures)
+      // An endpoint that only confirms what another one gave, in ranges of this size, is not asked
+      // again and again when it breaks connections.
+      const isLost = attempts !== undefined && error instanceof NetworkError
+      const split = isLost ? undefined : splitAfter(error, blocks, failures)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
-        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
+        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures, failed: blocks })
       }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
       if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true })
@@ -266,6 +271,8 @@ export class LogFetcher<T> {
     const { items, count, received, tally } = whole
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
+    // Two sizes failed and this one did not: the failures came from the size.
+    if (failures > 1 && failed !== undefined) this.#size.refused(failed, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })

@@ -1,4 +1,4 @@
-import { HexlineError, RpcError } from '../errors.ts'
+import { HexlineError, NetworkError, RpcError } from '../errors.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 
@@ -20,10 +20,12 @@ export interface Split {
   readonly failures: number
 }
 
-/** Nested splits because of failures, until they are taken for an outage. */
-const MOST_SPLITS_ON_FAILURE = 4
+/** Nested splits in halves because of failures. The next one asks for a single block. */
+const MOST_HALVINGS = 4
 /** Failures that may come from the size of the range. */
-const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded']
+const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
+/** What a node says in words that are not known may be about the size of the range, too. */
+const MAYBE_REFUSED = ['invalid', 'execution']
 
 /**
  * How to split a range of this many blocks after a failure; undefined if a smaller range does not
@@ -35,13 +37,17 @@ export function splitAfter(error: unknown, blocks: number, failures: number): Sp
     const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
     return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content', failures }
   }
-  if (!MAYBE_TOO_MUCH.includes(error.kind) || error.attempts === 0 || !mayBeSplit(failures)) return undefined
-  return { part: Math.ceil(blocks / 2), tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
+  if (!mayBeTooMuch(error)) return undefined
+  const part = failures < MOST_HALVINGS ? Math.ceil(blocks / 2) : 1
+  return { part, tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
 }
 
-/** May a range within this many splits because of failures be split again because of another? */
-export function mayBeSplit(failures: number): boolean {
-  return failures < MOST_SPLITS_ON_FAILURE
+function mayBeTooMuch(error: HexlineError): boolean {
+  if (error.attempts === 0) return false
+  if (error instanceof RpcError && MAYBE_REFUSED.includes(error.kind)) return true
+  // A connection that could not be made says nothing about the range; one that was reset may.
+  if (error instanceof NetworkError) return !error.unsent
+  return MAYBE_TOO_MUCH.includes(error.kind)
 }
 
 /** The node, or hexline, refused the size of the range or of its reply. */

@@ -63,9 +63,9 @@ async function startNode(msOf: (blocks: number, range: Range) => number, fails: 
   return { url, ranges }
 }
 
-async function blocksOf(url: string, options = {}): Promise<number[]> {
+async function blocksOf(url: string, options = {}, to = HEAD): Promise<number[]> {
   const blocks: number[] = []
-  for await (const log of getLogs(clientOf(url, { batch: { maxCalls: 1 }, ...options }), { address, from: 0n, to: BigInt(HEAD), audit: 'none' }))
+  for await (const log of getLogs(clientOf(url, { batch: { maxCalls: 1 }, ...options }), { address, from: 0n, to: BigInt(to), audit: 'none' }))
     blocks.push(Number(log.blockNumber))
   return blocks
 }
@@ -98,23 +98,39 @@ describe('ranges of logs', () => {
 
 describe('a range', () => {
   it('that fails for a reason that is not its size is asked for again until it is answered', async () => {
-    for (const answer of [cut, (request, response) => each((entry) => failed(entry, -32000, 'header not found'))(request, response)] as Answer[]) {
-      let failures = 0
-      const { url, ranges } = await startNode(
-        () => 20,
-        () => (failures++ < 3 ? answer : undefined),
-      )
-      expect(await blocksOf(url)).toEqual(right)
-      // It was not split.
-      expect(ranges.slice(0, 4)).toEqual(Array(4).fill({ from: 0, to: 9999 }))
-    }
+    let failures = 0
+    const { url, ranges } = await startNode(
+      () => 20,
+      () => (failures++ < 3 ? each((entry) => failed(entry, -32000, 'header not found')) : undefined),
+    )
+    expect(await blocksOf(url)).toEqual(right)
+    // It was not split.
+    expect(ranges.slice(0, 4)).toEqual(Array(4).fill({ from: 0, to: 9999 }))
+  })
+
+  const gateway: Answer = (_, response) => void response.writeHead(504, { 'content-type': 'text/html' }).end('<title>504 Gateway Time-out</title>')
+  it.each<[string, Answer]>([
+    ['a gateway times out', gateway],
+    ['the node says so', each((entry) => failed(entry, -32000, 'query timeout exceeded'))],
+    ['the node fails', each((entry) => failed(entry, -32603, 'internal error'))],
+    ['the connection is reset', cut],
+    ['a proxy calls the request too large', (_, response) => void response.writeHead(413, { 'content-type': 'text/html' }).end('<title>413</title>')],
+    ['the words are not known', each((entry) => failed(entry, -32000, 'das ist zu viel'))],
+  ])('of more than 100 blocks is too much, and %s: it is split until it is answered, and later ranges fit', async (_, answer) => {
+    const { url, ranges } = await startNode(
+      () => 20,
+      ({ from, to }) => (to - from >= 100 ? answer : undefined),
+    )
+    expect(await blocksOf(url, {}, 9_999)).toEqual(right.filter((block) => block < 10_000))
+    const tooLarge = ranges.filter(({ from, to }) => to - from >= 100)
+    expect(tooLarge.length).toBeLessThan(ranges.length / 2)
   })
 
   it('that is throttled until its deadline is not repeated until another one', async () => {
     const { url } = await startNode(
       () => 20,
       () => (request, response) =>
-        each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32005, 'max 2000 blocks please')))(request, response),
+        each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32005, 'slow down')))(request, response),
     )
     const started = clock.now()
     expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'rate-limit' })

@@ -43,7 +43,12 @@ export const logRangeRows: readonly FailureRow[] = [
       /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|logs for more than) [\d,]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
     source: '1RPC, BlockPI, Coinbase, Pocket (-32064), QuickNode (-32614)',
   },
-  { kind: 'range-too-large', method: LOGS, message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size/i, source: 'Ethermint, Harmony' },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size|too wide blocks range/i,
+    source: 'Ethermint, Harmony, Sonic',
+  },
   {
     kind: 'range-too-large',
     method: LOGS,
@@ -65,6 +70,13 @@ export const logRangeRows: readonly FailureRow[] = [
   },
   { kind: 'range-too-large', method: LOGS, code: -32005, message: /^limit exceeded$/i, source: 'BSC nodes' },
   { kind: 'range-too-large', method: LOGS, code: -32614, source: 'QuickNode, Base' },
+  {
+    kind: 'range-too-large',
+    method: LOGS,
+    message:
+      /\b(?:ranges?|blocks)\b.{0,40}\b(?:too (?:large|wide|big|long)|limit(?:ation)?\b|exceed|max(?:imum)?\b|(?:at most|less than|more than) [\d,]{1,30})|\b(?:too (?:large|wide|big|long|many)|exceed(?:s|ed)?|limit(?:ation)?|max(?:imum)?|(?:at most|less than|more than) [\d,]{1,30})\b.{0,40}\b(?:ranges?|blocks)\b/i,
+    source: 'any other node, by words for a limit near words for a range',
+  },
 ]
 
 /**
@@ -120,4 +132,5 @@ const LIMITS: readonly RegExp[] = [
   /for your plan \([\d,]{1,30} > ([\d,]{1,30})\)/i,
   /blocks distance: ([\d,]{1,30})/i,
   /smaller than size ([\d,]{1,30})/i,
+  /blocks range, the limit is ([\d,]{1,30})/i,
 ]
