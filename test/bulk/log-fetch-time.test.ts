@@ -129,8 +129,7 @@ describe('a range', () => {
   it('that is throttled until its deadline is not repeated until another one', async () => {
     const { url } = await startNode(
       () => 20,
-      () => (request, response) =>
-        each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32005, 'slow down')))(request, response),
+      () => (request, response) => each((entry) => (rangeOf(entry) === undefined ? resultOf(entry) : failed(entry, -32005, 'slow down')))(request, response),
     )
     const started = clock.now()
     expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'rate-limit' })
