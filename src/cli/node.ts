@@ -34,11 +34,13 @@ export function addNodeFlags(command: Command, deadline = '120'): Command {
 
 /**
  * The node or nodes that the flags name, or else the environment, where spaces separate several
- * URLs. Throws `OptionError`.
+ * URLs. `argument` is a URL that takes the place of `--rpc`. Throws `OptionError`.
  */
-export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages): Endpoint | readonly Endpoint[] {
-  const { rpc, chain } = flags
-  if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', 'either --chain or --rpc', 'both')
+export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Messages, argument?: string): Endpoint | readonly Endpoint[] {
+  const { chain } = flags
+  const rpc = argument === undefined ? flags.rpc : [argument]
+  const other = argument === undefined ? '--rpc' : 'a URL as an argument'
+  if (rpc !== undefined && chain !== undefined) throw new OptionError('--chain', `either --chain or ${other}`, 'both')
   if (chain === undefined) {
     for (const [flag, value] of [
       ['--base-url', flags.baseUrl],
@@ -48,7 +50,7 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
     }
     const keyed = rpc?.find(mayHoldKey)
     if (keyed !== undefined) warnOfKey(messages, keyed, 'HEXLINE_RPC_URL')
-    const endpoint = endpointOf(rpc === undefined ? urlsIn(env) : rpc, rpc === undefined ? 'HEXLINE_RPC_URL' : '--rpc')
+    const endpoint = endpointOf(rpc === undefined ? urlsIn(env) : rpc, rpc === undefined ? 'HEXLINE_RPC_URL' : argument === undefined ? '--rpc' : 'the URL')
     if (endpoint === undefined) throw new OptionError('--rpc', "the node's URL, here or in HEXLINE_RPC_URL, or --chain", 'nothing')
     return endpoint
   }
@@ -74,7 +76,7 @@ function urlsIn({ HEXLINE_RPC_URL: text = '' }: Io['env']): string[] {
 }
 
 /** How several URLs are given. */
-const several = { HEXLINE_RPC_URL: 'URLs with spaces between them', '--rpc': 'one URL, and --rpc again for another one' }
+const several = { HEXLINE_RPC_URL: 'URLs with spaces between them', '--rpc': 'one URL, and --rpc again for another one', 'the URL': 'one URL' }
 
 /** An error names where the URL comes from, and of several, which one is wrong. */
 function endpointOf(urls: readonly string[], source: keyof typeof several): Endpoint | readonly Endpoint[] | undefined {

@@ -57,10 +57,7 @@ async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise
   if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'either --rpc or a URL as an argument', 'both')
   // Each call is one POST here, so its deadline is the POST's timeout.
   const timeout = flags.timeout ?? flags.deadline
-  const client = createClient(
-    endpointFrom({ ...flags, ...(url !== undefined && { rpc: [url] }) }, io.env, messages),
-    timesFrom(timeout === undefined ? {} : { timeout }),
-  )
+  const client = createClient(endpointFrom(flags, io.env, messages, url), timesFrom(timeout === undefined ? {} : { timeout }))
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   const progress = new ProgressLine(io.stderr, flags)

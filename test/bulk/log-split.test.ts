@@ -4,9 +4,9 @@ import { HttpError, LimitError, NetworkError, RpcError, TimeoutError } from '../
 
 const after = <E extends Error>(attempts: number, error: E) => Object.assign(error, { attempts })
 const refused = (message: string) => after(1, new RpcError({ code: -32000, message }, { kind: 'range-too-large' }))
-/** An answer to a call for logs that is none. */
+/** The node's error in words that are not known. */
 const unwilling = (code: number, kind: 'execution' | 'invalid') => after(1, new RpcError({ code, message: 'no' }, { kind }))
-const tooLargeARequest = after(1, new HttpError({ status: 413, headers: {}, body: '' }, { kind: 'request-too-large' }))
+const contentTooLarge = after(1, new HttpError({ status: 413, headers: {}, body: '' }, { kind: 'request-too-large' }))
 const reset = after(2, new NetworkError('the connection ended before the reply'))
 const late = after(2, new TimeoutError('no reply'))
 const overloaded = after(2, new RpcError({ code: -32000, message: 'busy' }, { kind: 'overloaded' }))
@@ -28,7 +28,7 @@ describe('a range of 1,000 blocks is split', () => {
     ['of a timeout', late, { tooLarge: 'time' }],
     ['of an overloaded node', overloaded, { tooLarge: undefined }],
     ['its connection was reset', reset, { tooLarge: undefined }],
-    ['a proxy called the request too large', tooLargeARequest, { tooLarge: undefined }],
+    ['a proxy called the request too large', contentTooLarge, { tooLarge: undefined }],
     ['of words that are not known', unwilling(-32000, 'execution'), { tooLarge: undefined }],
     ['of params that are called invalid', unwilling(-32602, 'invalid'), { tooLarge: undefined }],
   ])('in halves because %s, four times, and then into single blocks', (_, error, expected) => {

@@ -104,11 +104,12 @@ describe('hexline probe', () => {
   it.each<[string[], string]>([
     [
       ['ftp://host/SECRET'],
-      '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without http://, https://, ws:// or wss://',
+      'the URL: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received a URL without http://, https://, ws:// or wss://',
     ],
-    [['SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
+    [['SECRET'], 'the URL: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [['http://127.0.0.1:1/SECRET', '--rpc', 'http://127.0.0.1:1/SECRET'], '--rpc: expected either --rpc or a URL as an argument, received both'],
-    [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected either --chain or --rpc, received both'],
+    [['http://127.0.0.1:1/SECRET', '--chain', 'eth'], '--chain: expected either --chain or a URL as an argument, received both'],
+    [['--rpc', 'SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
     [['http://127.0.0.1:1', '--max-calls', '20'], '--max-calls: expected a whole number of at least 110, received 20'],
     [['http://127.0.0.1:1', '--rate', 'many'], '--rate: expected a number, received "many"'],
