@@ -65,7 +65,7 @@ interface RangeOptions extends AskOptions {
   /** How many splits because of failures it lies within. */
   readonly failures?: number
   /** Number of blocks of the range that failed before it was split. */
-  readonly failed?: number
+  readonly failed?: number | undefined
 }
 
 /**
@@ -242,8 +242,9 @@ export class LogFetcher<T> {
     const { span } = question
     const { attempts, failures = 0, failed, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
-    // What fails twice may fail for its size: then a smaller range is what helps.
-    const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
+    // What fails twice may fail for its size: then a smaller range is what helps. A single block
+    // that fails, too, shows that the size was not the reason.
+    const isBrief = attempts === undefined && (blocks > 1 || failures > 0) && !urgent && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
     let reply: LogReply<T>
     try {
@@ -258,7 +259,7 @@ export class LogFetcher<T> {
         return this.#askFirstPart(question, split.part, { ...options, failures: split.failures, failed: blocks })
       }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true })
+      if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true, failures: 0, failed: undefined })
       throw error
     }
     const whole = this.#answeredWhole(reply)

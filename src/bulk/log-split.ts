@@ -20,7 +20,7 @@ export interface Split {
   readonly failures: number
 }
 
-/** Nested splits in halves because of failures. The next one asks for a single block. */
+/** Nested splits in halves because of failures. The next one leaves a single block. */
 const MOST_HALVINGS = 4
 /** Failures that may come from the size of the range. */
 const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
@@ -38,8 +38,8 @@ export function splitAfter(error: unknown, blocks: number, failures: number): Sp
     return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content', failures }
   }
   if (!mayBeTooMuch(error)) return undefined
-  const part = failures < MOST_HALVINGS ? Math.ceil(blocks / 2) : 1
-  return { part, tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
+  if (failures === MOST_HALVINGS) return { part: 1, tooLarge: undefined, failures: failures + 1 }
+  return { part: Math.ceil(blocks / 2), tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
 }
 
 function mayBeTooMuch(error: HexlineError): boolean {

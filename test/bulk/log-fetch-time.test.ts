@@ -126,6 +126,25 @@ describe('a range', () => {
     expect(tooLarge.length).toBeLessThan(ranges.length / 2)
   })
 
+  it.each<[string, Answer]>([
+    ['breaks connections', cut],
+    ['fails', each((entry) => failed(entry, -32603, 'internal error'))],
+  ])('of whatever size is not answered for some seconds by a node that %s: later ranges are as long as before', async (_, answer) => {
+    const began = clock.now()
+    let later = 0
+    const { url } = await startNode(
+      () => 20,
+      () => {
+        if (clock.now() - began < 5000) return answer
+        later++
+        return undefined
+      },
+    )
+    expect(await blocksOf(url)).toEqual(right)
+    // A hundred of 10,000 blocks, if they did not grow.
+    expect(later).toBeLessThan(100)
+  })
+
   it('that is throttled until its deadline is not repeated until another one', async () => {
     const { url } = await startNode(
       () => 20,
