@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
-import { HexlineError, NetworkError } from '../errors.ts'
+import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
@@ -16,7 +16,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
-import { isPassing, isTooMuch, type Split, splitAfter } from './log-split.ts'
+import { isPassing, isTooMuch, mayBeTooMuch, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
@@ -64,8 +64,6 @@ interface RangeOptions extends AskOptions {
   readonly isPatient?: boolean
   /** How many splits because of failures it lies within. */
   readonly failures?: number
-  /** Number of blocks of the range that failed before it was split. */
-  readonly failed?: number | undefined
 }
 
 /**
@@ -76,6 +74,10 @@ export type FetchBlock<T> = (number: number, signal: AbortSignal, isRefused: boo
 
 /** Attempts for a range before it is split because of failures that may come from its size. */
 const ATTEMPTS_OF_RANGE = 2
+/** Attempts for a range, over some seconds, before its first block is asked for alone. */
+const ATTEMPTS_OF_SUSPECT = 6
+/** Where only a single block is answered, the rest follows in parts this many times shorter. */
+const SHRINKING = 8
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
 
@@ -85,8 +87,10 @@ const ATTEMPTS = 4
  *     answered                    its bytes are kept until its logs are wanted (log-reply.ts)
  *     answered, but perhaps cut   both halves are asked for, and joined with what came
  *     refused as too large        its first part is asked for; the caller asks for the rest
- *     failed twice, perhaps as    the same with half of it, up to four times, each within the one
- *     too large                   before; then with its first block
+ *     failed twice, perhaps as    the same with half of it, at most four times, each within
+ *     too large                   the one before
+ *     failed after four splits    its first block is asked for: if that is answered, the rest follows
+ *                                 in shorter parts, else it is asked for again until its deadline
  *     failed otherwise            it is asked for again, until its deadline
  *     one block, and too large    its logs are taken from its receipts
  *
@@ -130,7 +134,7 @@ export class LogFetcher<T> {
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
     const answered = { from: span.from, to }
-    const rest = { from: to + 1, to: span.to, most: Math.min(...parts.map((part) => goodSize(span.from, part))) }
+    const rest = { from: to + 1, to: span.to, most: Math.min(...parts.map((part) => part.most ?? goodSize(span.from, part))) }
     return {
       ...answered,
       cut: to < span.to ? [answered, rest] : undefined,
@@ -240,26 +244,25 @@ export class LogFetcher<T> {
   /** The logs of a range, or of its first blocks if the whole was refused. */
   async #askRange(question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
     const { span } = question
-    const { attempts, failures = 0, failed, urgent, isPatient = false } = options
+    const { attempts, failures = 0, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
-    // What fails twice may fail for its size: then a smaller range is what helps. A single block
-    // that fails, too, shows that the size was not the reason.
-    const isBrief = attempts === undefined && (blocks > 1 || failures > 0) && !urgent && !isPatient
+    // What fails twice may fail for its size: then a smaller range is what helps.
+    const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
     let reply: LogReply<T>
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
       // An endpoint that only confirms what another one gave, in ranges of this size, is not asked
-      // again and again when it breaks connections.
-      const isLost = attempts !== undefined && error instanceof NetworkError
+      // again and again when it fails.
+      const isLost = attempts !== undefined && !isTooMuch(error)
       const split = isLost ? undefined : splitAfter(error, blocks, failures)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
-        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures, failed: blocks })
+        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
       }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (isBrief && isPassing(error)) return this.#askRange(question, { ...options, isPatient: true, failures: 0, failed: undefined })
+      if (attempts === undefined && blocks > 1 && !urgent && !isPatient) return this.#askSuspect(question, options, error)
       throw error
     }
     const whole = this.#answeredWhole(reply)
@@ -272,12 +275,48 @@ export class LogFetcher<T> {
     const { items, count, received, tally } = whole
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
-    // Two sizes failed and this one did not: the failures came from the size.
-    if (failures > 1 && failed !== undefined) this.#size.refused(failed, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
     return { to: span.to, replies: [whole] }
+  }
+
+  /**
+   * A range that failed although it was split, or for a reason that has nothing to do with its
+   * size: that is asked for until its deadline. Of any other, the size is the reason if its first
+   * block is answered where all of it is not: the rest follows in shorter parts.
+   */
+  async #askSuspect(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
+    const { group, span } = question
+    if (!mayBeTooMuch(reason)) {
+      if (!isPassing(reason)) throw reason
+      return this.#askRange(question, { ...options, isPatient: true })
+    }
+    if (isPassing(reason)) {
+      try {
+        return await this.#askRange(question, { ...options, attempts: ATTEMPTS_OF_SUSPECT })
+      } catch (error) {
+        if (!isPassing(error)) throw error
+      }
+    }
+    let part: Part<T>
+    try {
+      const first = { from: span.from, to: span.from }
+      part = await this.#askRange({ group, span: first }, { ...options, attempts: ATTEMPTS_OF_RANGE })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      if (!isPassing(reason)) throw error
+      return this.#askRange(question, { ...options, isPatient: true })
+    }
+    // An outage may have ended in the meantime.
+    try {
+      return await this.#askRange(question, { ...options, attempts: ATTEMPTS })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
+      this.splits++
+      return { ...part, most: Math.ceil((span.to - span.from + 1) / SHRINKING) }
+    }
   }
 
   #learnFrom({ part, tooLarge }: Split, { from, to }: LogSpan, endpoint: string | undefined): void {
@@ -379,6 +418,8 @@ interface Part<T> {
   /** Its last block, which may be one before the last one that was requested. */
   readonly to: number
   readonly replies: readonly LogReply<T>[]
+  /** Most blocks of the parts that follow. Default: a good size where logs are as dense as here. */
+  readonly most?: number
 }
 
 /**

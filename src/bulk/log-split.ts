@@ -1,4 +1,4 @@
-import { HexlineError, NetworkError, RpcError } from '../errors.ts'
+import { HexlineError, RpcError } from '../errors.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../eth/errors/log-range.ts'
 import { isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 
@@ -20,8 +20,8 @@ export interface Split {
   readonly failures: number
 }
 
-/** Nested splits in halves because of failures. The next one leaves a single block. */
-const MOST_HALVINGS = 4
+/** Nested splits because of failures, until they are taken for an outage. */
+const MOST_SPLITS_ON_FAILURE = 4
 /** Failures that may come from the size of the range. */
 const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
 /** What a node says in words that are not known may be about the size of the range, too. */
@@ -37,17 +37,19 @@ export function splitAfter(error: unknown, blocks: number, failures: number): Sp
     const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
     return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content', failures }
   }
-  if (!mayBeTooMuch(error)) return undefined
-  if (failures === MOST_HALVINGS) return { part: 1, tooLarge: undefined, failures: failures + 1 }
+  if (!mayBeTooMuch(error) || !mayBeSplit(failures)) return undefined
   return { part: Math.ceil(blocks / 2), tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
 }
 
-function mayBeTooMuch(error: HexlineError): boolean {
-  if (error.attempts === 0) return false
-  if (error instanceof RpcError && MAYBE_REFUSED.includes(error.kind)) return true
-  // A connection that could not be made says nothing about the range; one that was reset may.
-  if (error instanceof NetworkError) return !error.unsent
-  return MAYBE_TOO_MUCH.includes(error.kind)
+/** Whether the failure of a range may come from its size. */
+export function mayBeTooMuch(error: unknown): boolean {
+  if (!(error instanceof HexlineError) || error.attempts === 0) return false
+  return MAYBE_TOO_MUCH.includes(error.kind) || (error instanceof RpcError && MAYBE_REFUSED.includes(error.kind))
+}
+
+/** May a range within this many splits because of failures be split again because of another? */
+export function mayBeSplit(failures: number): boolean {
+  return failures < MOST_SPLITS_ON_FAILURE
 }
 
 /** The node, or hexline, refused the size of the range or of its reply. */

@@ -70,13 +70,6 @@ export const logRangeRows: readonly FailureRow[] = [
   },
   { kind: 'range-too-large', method: LOGS, code: -32005, message: /^limit exceeded$/i, source: 'BSC nodes' },
   { kind: 'range-too-large', method: LOGS, code: -32614, source: 'QuickNode, Base' },
-  {
-    kind: 'range-too-large',
-    method: LOGS,
-    message:
-      /\b(?:ranges?|blocks)\b.{0,40}\b(?:too (?:large|wide|big|long)|limit(?:ation)?\b|exceed|max(?:imum)?\b|(?:at most|less than|more than) [\d,]{1,30})|\b(?:too (?:large|wide|big|long|many)|exceed(?:s|ed)?|limit(?:ation)?|max(?:imum)?|(?:at most|less than|more than) [\d,]{1,30})\b.{0,40}\b(?:ranges?|blocks)\b/i,
-    source: 'any other node, by words for a limit near words for a range',
-  },
 ]
 
 /**

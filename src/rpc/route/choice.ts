@@ -4,7 +4,7 @@ import { HEAD, type Trait } from './protocol.ts'
 
 /**
  * What is added to the cost of an endpoint that has something against it. Each row outweighs the
- * sum of all above it. The cheapest endpoint always gets the call, however high its cost.
+ * sum of all above it. A cost alone never excludes an endpoint here.
  */
 const against = {
   /**

@@ -190,7 +190,6 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Merkle', 200, -32603, 'eth_getLogs range is too large, max is 10k blocks', PONDER],
     ['LlamaRPC', 200, -32603, 'eth_getLogs range is too large, max is 1k blocks', LASSO],
     ['Harmony', 200, -32000, 'query must be smaller than size 1024', PONDER],
-    ['any other node', 200, -32000, 'Too many blocks requested, limit 100', 'made up: no node is known to say so'],
     ['Sonic', 200, -32000, 'too wide blocks range, the limit is 100', 'github.com/Fantom-foundation/go-opera'],
     ['Lotus', 200, -32000, 'block range exceeds maximum of 2880 (got 5000)', 'filecoin-project/lotus'],
     ['Scroll', 200, -32000, 'block range is bigger than maxBlockRange', 'github.com/scroll-tech/go-ethereum/pull/529'],

@@ -1,35 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { classify } from '../../../src/eth/errors/classify.ts'
 import { isOfResults, rangeLimit, suggestedRange } from '../../../src/eth/errors/log-range.ts'
-import type { Failure } from '../../../src/index.ts'
 import { said } from './failure-samples.ts'
-
-describe('an error of eth_getLogs in words that no known node uses', () => {
-  const kindOf = (message: string, method = 'eth_getLogs') => classify({ method, status: 200, code: -32000, message, retryAfterMs: undefined } as Failure)
-  test.each([
-    'block range limit 100 exceeded',
-    'Block range exceeded. Max allowed: 100',
-    'exceed block range limitation',
-    'range should be less than 100 blocks',
-    'Too many blocks requested, limit 100',
-    'Requested range of blocks is too large, max 128',
-    'fromBlock to toBlock range must be at most 100',
-  ])('means a range that is too large: %s', (message) => {
-    expect(kindOf(message)).toBe('range-too-large')
-    expect(kindOf(message, 'eth_call')).not.toBe('range-too-large')
-  })
-
-  test.each([
-    'invalid block range',
-    'block range extends beyond current head block',
-    'the limit of requests per second is exceeded',
-    'one of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found',
-    'fromBlock is greater than toBlock',
-  ])('means something else: %s', (message) => {
-    expect(kindOf(message)).not.toBe('range-too-large')
-  })
-})
 
 describe('the limit that a refusal of a logs query names', () => {
   test.each([
