@@ -253,8 +253,8 @@ export class LogFetcher<T> {
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
-      // An endpoint that only confirms what another one gave, in ranges of this size, is not asked
-      // again and again when it fails.
+      // With a given number of attempts, the range is wanted as it is: to compare it with what
+      // another endpoint gave, or to learn whether its size is the reason of a failure.
       const isLost = attempts !== undefined && !isTooMuch(error)
       const split = isLost ? undefined : splitAfter(error, blocks, failures)
       if (split !== undefined) {
@@ -262,7 +262,7 @@ export class LogFetcher<T> {
         return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
       }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (attempts === undefined && blocks > 1 && !urgent && !isPatient) return this.#askSuspect(question, options, error)
+      if (isBrief) return this.#askSuspect(question, options, error)
       throw error
     }
     const whole = this.#answeredWhole(reply)

@@ -20,7 +20,7 @@ export interface Split {
   readonly failures: number
 }
 
-/** Nested splits because of failures, until they are taken for an outage. */
+/** Nested splits because of failures; after these, an outage is as likely as the size. */
 const MOST_SPLITS_ON_FAILURE = 4
 /** Failures that may come from the size of the range. */
 const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
@@ -37,7 +37,7 @@ export function splitAfter(error: unknown, blocks: number, failures: number): Sp
     const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
     return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content', failures }
   }
-  if (!mayBeTooMuch(error) || !mayBeSplit(failures)) return undefined
+  if (!mayBeTooMuch(error) || failures >= MOST_SPLITS_ON_FAILURE) return undefined
   return { part: Math.ceil(blocks / 2), tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
 }
 
@@ -45,11 +45,6 @@ export function splitAfter(error: unknown, blocks: number, failures: number): Sp
 export function mayBeTooMuch(error: unknown): boolean {
   if (!(error instanceof HexlineError) || error.attempts === 0) return false
   return MAYBE_TOO_MUCH.includes(error.kind) || (error instanceof RpcError && MAYBE_REFUSED.includes(error.kind))
-}
-
-/** May a range within this many splits because of failures be split again because of another? */
-export function mayBeSplit(failures: number): boolean {
-  return failures < MOST_SPLITS_ON_FAILURE
 }
 
 /** The node, or hexline, refused the size of the range or of its reply. */
