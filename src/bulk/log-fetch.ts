@@ -253,10 +253,10 @@ export class LogFetcher<T> {
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
-      // With a given number of attempts, the range is wanted as it is: to compare it with what
-      // another endpoint gave, or to learn whether its size is the reason of a failure.
-      const isLost = attempts !== undefined && !isTooMuch(error)
-      const split = isLost ? undefined : splitAfter(error, blocks, failures)
+      // A caller that gives a number of attempts wants the range as it is: to compare it with what
+      // another endpoint gave, or to find out whether its size is why it failed.
+      const isForCaller = attempts !== undefined && !isTooMuch(error)
+      const split = isForCaller ? undefined : splitAfter(error, blocks, failures)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
         return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
