@@ -1,4 +1,8 @@
+import { Cusum } from './cusum.ts'
+import { Outage } from './outage.ts'
+import { RandomPart } from './random-part.ts'
 import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
+import { Trial } from './throttling-trial.ts'
 
 /**
  * What is left of the rate in a trial: a limit does not fall by half within one, and random
@@ -20,40 +24,22 @@ const FALLS = 5
  * before it. That is so where replies take long: the rate has grown by the first answer.
  */
 const FEW = 5
-/**
- * A trial is as long as three refusals at random would take, within these bounds, or after 12 POSTs
- * this many ms.
- */
+/** A trial is as long as three refusals at random would take, within these bounds. */
 const REFUSALS_IN_TRIAL = 3
 const LEAST_POSTS = 24
-const POSTS_AFTER_FALLS = 36
 const MOST_POSTS = 100
-const ENOUGH_POSTS = 12
-const LONGEST_MS = 2500
-/** Refusals before the first answer in a trial that still belong to the throttling before it. */
-const IGNORED = 2
+/** And this long after such cuts, which say nothing of how many are refused at random. */
+const POSTS_AFTER_FALLS = 36
 /**
- * A trial with this part of its POSTs refused, and at least four, starts again at half of the
- * level: the limit fell. The fourth is believed.
+ * A trial in which too many are refused starts again at half of the level: the limit fell. The
+ * fourth is believed.
  */
-const TOO_MANY = 1 / 4
-const LEAST_TOO_MANY = 4
-const TOO_MANY_FROM = 8
 const MOST_HALVINGS = 3
-/** POSTs count for less the older they are: the last two hundred or so. */
-const KEPT = 0.995
 /**
- * It is no longer random when this little is left of its refusals, or less than this part of POSTs
- * is refused.
- */
-const LEAST_REFUSALS = 0.3
-const LEAST_PART = 0.005
-/**
- * Bounds of the part refused at random for the test, and how much more is refused if the rate is
- * the reason.
+ * The least that the test takes for the part refused at random, and how much more is refused if the
+ * rate is the reason.
  */
 const LEAST_TESTED = 0.02
-const MOST_PART = 0.7
 const MORE = 0.1
 /** How much likelier the rate must be as the reason, as a natural logarithm: 90 times. */
 const LIKELIER = 4.5
@@ -72,16 +58,6 @@ const REPLIES_UNTIL_ANSWER = 4
 const MS_UNTIL_ANSWER = 100
 
 /**
- * Refusals in a row, without an answer between them, for this many ms are taken for an outage:
- * nothing was answered at any rate. The next answer restores this part of the level before it: the
- * last one at which that many calls had been answered.
- */
-const OUTAGE_REFUSALS = 2
-const OUTAGE_AFTER_CALLS = 20
-const OUTAGE_MS = 1000
-const RESTORED = 1 / 2
-
-/**
  * - `watching`: refusals far below the level are counted;
  * - `trial`: the rate is halved for some POSTs;
  * - `probation`: throttling was found to be random, and the rate is back where it was before it was
@@ -89,17 +65,8 @@ const RESTORED = 1 / 2
  */
 type State =
   | { readonly is: 'watching' }
-  | {
-      readonly is: 'trial'
-      readonly since: number
-      readonly length: number
-      hasAnswers: boolean
-      ignored: number
-      posts: number
-      refused: number
-      parts: number
-    }
-  | { readonly is: 'probation'; readonly since: number; readonly level: number; posts: number; score: number }
+  | { readonly is: 'trial'; readonly trial: Trial }
+  | { readonly is: 'probation'; readonly since: number; readonly level: number; posts: number; readonly test: Cusum }
 
 const WATCHING: State = { is: 'watching' }
 
@@ -111,37 +78,19 @@ const WATCHING: State = { is: 'watching' }
  * A limit refuses nothing right after a cut, far below the level. When it does, twice, or when the
  * rate is cut five times below its level without getting back there, it is halved for a trial: a
  * limit then stops refusing, and chance does not. A refusal in the trial means that throttling is
- * random, and
+ * random, and how much of it is (random-part.ts). The rate goes back to the highest level that was
+ * cut because of it. If half is refused there, the trial was wrong. From then on, a refusal changes
+ * nothing until a test (cusum.ts) finds that more is refused.
  *
- *     p = sum of refused / POSTs,  in trials and far below the level, the newest counting most
- *
- * is the part refused at random, where `refused` is the part of a POST's calls that was refused.
- * The rate goes back to the highest level that was cut because of it. If half is refused there, the
- * trial was wrong. From then on, a refusal changes nothing until a cumulative sum test (CUSUM;
- * E. S. Page, Continuous Inspection Schemes, 1954) finds more than p:
- *
- *     S = max(0, S + refused * ln(q / p) + (1 - refused) * ln((1 - q) / (1 - p))),
- *
- *     q = p + 0.1,  until S > 4.5
- *
- * The part counts, since nearly every long POST has a call that is refused at random, but no larger
- * part of its calls.
- *
- * Where nothing at all is answered for a while, neither the rate nor chance need be the reason: the
- * next answer undoes most of what the refusals have done to the level.
+ * An outage (outage.ts), in which nothing is answered at any rate, is neither.
  */
 export class RandomThrottling {
   readonly #estimate: RateEstimate
+  readonly #outage: Outage
   #state: State = WATCHING
   #isRandom = false
-  /**
-   * Weighted sums over POSTs in trials and far below the level: their number, those refused, and
-   * the parts of these that were.
-   */
-  #posts = 0
-  #refused = 0
-  #parts = 0
-  #score = 0
+  readonly #randomPart = new RandomPart()
+  readonly #test = new Cusum()
   /** The highest level that was cut though it was not exceeded. */
   #best = 0
   /** Trials in a row after which the level was halved. */
@@ -156,13 +105,6 @@ export class RandomThrottling {
    */
   #farBelow = 0
   #falls = 0
-  /** Refusals since the last answer, and when the first of them came. */
-  #unanswered = 1
-  #unansweredSince: number
-  /** The last level that enough calls were answered at, until a first refusal; 0 once restored. */
-  #levelBefore: number
-  /** Calls answered since that level. */
-  #answeredCalls = 0
   /**
    * When the first answer came after the last cut, and when the last POST started that was far
    * below the level.
@@ -176,8 +118,7 @@ export class RandomThrottling {
    */
   constructor(estimate: RateEstimate, answered: number, now: number) {
     this.#estimate = estimate
-    this.#unansweredSince = now
-    this.#levelBefore = answered
+    this.#outage = new Outage(answered, now)
   }
 
   get since(): number {
@@ -211,8 +152,8 @@ export class RandomThrottling {
   /** Calls of a POST were answered, and none of them was throttled where `isWhole`. */
   answered(calls: number, sentAt: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls / this.slower(sentAt))
-    this.#answeredCalls += calls
-    if (calls > 0) this.#endOutage(sentAt, now)
+    const restored = this.#outage.answered(calls, sentAt, this.#estimate.level, now)
+    if (restored !== undefined) this.#estimate.restore(restored)
     if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
     if (isWhole) this.#add(sentAt, 0, now)
   }
@@ -222,35 +163,16 @@ export class RandomThrottling {
     if (sentAt < this.since) return 'known'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
     if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
-    if (this.#unanswered++ === 0) {
-      this.#unansweredSince = now
-      if (this.#answeredCalls >= OUTAGE_AFTER_CALLS) {
-        this.#levelBefore = this.#estimate.level
-        this.#answeredCalls = 0
-      }
-    }
+    this.#outage.refused(this.#estimate.level, now)
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, part, now)
     if (verdict !== undefined) return verdict
-    if (wasTrial || this.#state.is !== 'watching' || (this.#isRandom && this.#score < LIKELIER)) return 'random'
+    if (wasTrial || this.#state.is !== 'watching' || (this.#isRandom && this.#test.score < LIKELIER)) return 'random'
     return this.#cut(throttling, now)
   }
 
-  /** Something was answered, of a POST that was sent at this time. */
-  #endOutage(sentAt: number, now: number): void {
-    // One that was on its way when the refusals began does not end them.
-    if (this.#unanswered > 0 && sentAt < this.#unansweredSince) return
-    const isOutage = this.#unanswered >= OUTAGE_REFUSALS && now - this.#unansweredSince >= OUTAGE_MS
-    this.#unanswered = 0
-    const level = RESTORED * this.#levelBefore
-    if (!isOutage || level <= this.#estimate.level) return
-    this.#estimate.restore(level)
-    this.#levelBefore = 0
-    this.#answeredCalls = 0
-  }
-
   get #part(): number {
-    return this.#isRandom ? Math.min(MOST_PART, this.#parts / this.#posts) : 0
+    return this.#isRandom ? this.#randomPart.value : 0
   }
 
   #cut(throttling: Throttling, now: number): RateVerdict {
@@ -266,17 +188,17 @@ export class RandomThrottling {
 
   /** Of a POST, this part of its calls was refused. A verdict where that is clear. */
   #add(sentAt: number, refused: number, now: number): RateVerdict | undefined {
-    this.#score = sum(this.#score, refused, Math.max(LEAST_TESTED, this.#part), MORE)
+    const part = Math.max(LEAST_TESTED, this.#part)
+    this.#test.add(refused, part, part + MORE)
     const state = this.#state
     if (state.is === 'trial') {
-      if (sentAt < state.since) return refused > 0 ? 'known' : undefined
-      this.#addToTrial(state, refused, now)
+      if (sentAt < state.trial.since) return refused > 0 ? 'known' : undefined
+      this.#addToTrial(state.trial, refused, now)
       return undefined
     }
     if (state.is === 'probation' && sentAt >= state.since) {
-      const part = Math.max(LEAST_TESTED, this.#part)
-      state.score = sum(state.score, refused, part, Math.max(MORE, WRONG_PART - part))
-      if (state.score >= WRONG_LIKELIER) {
+      state.test.add(refused, part, Math.max(part + MORE, WRONG_PART))
+      if (state.test.score >= WRONG_LIKELIER) {
         this.#forget()
         this.#estimate.moveTo(state.level)
         this.#startOver()
@@ -291,49 +213,37 @@ export class RandomThrottling {
   #addFarBelow(refused: number, now: number): void {
     this.#farBelow++
     this.#count(1, Number(refused > 0), refused)
-    if (this.#isRandom || refused === 0 || this.#refused < REFUSALS) return
-    this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, (REFUSALS_IN_TRIAL * this.#posts) / this.#refused)), now)
+    if (this.#isRandom || refused === 0 || this.#randomPart.refused < REFUSALS) return
+    this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, REFUSALS_IN_TRIAL * this.#randomPart.postsPerRefusal)), now)
   }
 
   #beginTrial(length: number, now: number): void {
     this.#falls = 0
     this.#farBelow = 0
     this.#slowFrom = now
-    this.#try(length, now)
+    this.#state = { is: 'trial', trial: new Trial(length, now) }
   }
 
-  #try(length: number, now: number): void {
-    this.#state = { is: 'trial', since: now, length, hasAnswers: false, ignored: 0, posts: 0, refused: 0, parts: 0 }
-  }
-
-  #addToTrial(trial: State & { is: 'trial' }, refused: number, now: number): void {
-    if (!trial.hasAnswers && refused > 0 && ++trial.ignored <= IGNORED) return
-    trial.hasAnswers = true
-    trial.posts++
-    trial.refused += Number(refused > 0)
-    trial.parts += refused
-    const isTooMany = trial.posts >= TOO_MANY_FROM && trial.parts >= Math.max(LEAST_TOO_MANY, TOO_MANY * trial.posts)
-    if (isTooMany && ++this.#halvings <= MOST_HALVINGS) {
+  #addToTrial(trial: Trial, refused: number, now: number): void {
+    if (!trial.add(refused)) return
+    if (trial.isTooFast && ++this.#halvings <= MOST_HALVINGS) {
       this.#estimate.moveTo(this.#estimate.level * SLOWER)
-      this.#posts = 0
-      this.#refused = 0
-      this.#parts = 0
-      this.#try(LEAST_POSTS, now)
-    } else if (trial.posts >= trial.length || (trial.posts >= ENOUGH_POSTS && now - trial.since > LONGEST_MS)) {
+      this.#randomPart.clear()
+      this.#state = { is: 'trial', trial: new Trial(LEAST_POSTS, now) }
+    } else if (trial.isOver(now)) {
       this.#end(trial, now)
     }
   }
 
-  #end({ posts, refused, parts }: State & { is: 'trial' }, now: number): void {
+  #end(trial: Trial, now: number): void {
     this.#halvings = 0
     this.#slowUntil = now
     this.#forget()
-    // Where all were refused, that is not chance.
-    if (refused > 0 && parts < posts) {
+    if (trial.showsChance) {
       const { level } = this.#estimate
-      if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, score: 0 }
+      if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, test: new Cusum() }
       this.#isRandom = true
-      this.#count(posts, refused, parts)
+      this.#count(trial.posts, trial.refused, trial.parts)
       this.#estimate.restore(this.#best)
       this.#startOver()
     }
@@ -342,35 +252,22 @@ export class RandomThrottling {
   }
 
   #count(posts: number, refused: number, parts: number): void {
-    this.#posts = this.#posts * KEPT ** posts + posts
-    this.#refused = this.#refused * KEPT ** posts + refused
-    this.#parts = this.#parts * KEPT ** posts + parts
-    if (this.#isRandom && (this.#refused < LEAST_REFUSALS || this.#refused / this.#posts < LEAST_PART)) this.#forget()
+    this.#randomPart.add(posts, refused, parts)
+    if (this.#isRandom && this.#randomPart.isNone) this.#forget()
   }
 
   /** Throttling is not known to be random. */
   #forget(): void {
     this.#state = WATCHING
     this.#isRandom = false
-    this.#posts = 0
-    this.#refused = 0
-    this.#parts = 0
+    this.#randomPart.clear()
   }
 
   /** The rate has changed: what is known of single POSTs is of the one before. */
   #startOver(): void {
-    this.#score = 0
+    this.#test.clear()
     this.#answeredAt = Number.POSITIVE_INFINITY
     this.#farBelowUntil = Number.NEGATIVE_INFINITY
     this.#farBelow = 0
   }
-}
-
-/**
- * The cumulative sum after another POST, of which the part `refused` was. It tests whether
- * `part + more` are refused in the mean, rather than `part`.
- */
-function sum(score: number, refused: number, part: number, more: number): number {
-  const other = part + more
-  return Math.max(0, score + refused * Math.log(other / part) + (1 - refused) * Math.log((1 - other) / (1 - part)))
 }
