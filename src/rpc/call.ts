@@ -86,6 +86,11 @@ export function stayingPut(call: Call): PooledCall {
   return { ...call, staysPut: true }
 }
 
+/** The call, bound to one endpoint: it waits for that one even if it is given up. */
+export function onlyHere(call: Call): PooledCall {
+  return stayingPut({ ...call, isBound: true })
+}
+
 export function staysPut(call: Call): boolean {
   return (call as PooledCall).staysPut === true
 }

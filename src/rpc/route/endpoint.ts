@@ -134,6 +134,11 @@ export class Endpoint {
     return this.ownChain.wrong
   }
 
+  /** It can be sent a call now. */
+  isFree(now: number): boolean {
+    return this.wrong === undefined && !this.health.isOut && this.queue.pausedUntil <= now
+  }
+
   /** It has said that it does not have the method. */
   lacks(method: string, now: number): boolean {
     const at = this.#missing.get(method)

@@ -3,6 +3,7 @@ import { type Call, hasSubstitute } from '../call.ts'
 import type { CallFailure } from '../call-failure.ts'
 import { endpointState, isGuessed, isThrottled, mayRepeat } from '../failure-kinds.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { Trait } from './protocol.ts'
 
 /**
  * How long, in ms, a call waits for an endpoint that throttles rather than use a substitute for its
@@ -12,6 +13,10 @@ const WAITED_FOR_MS = 10_000
 
 /** One pass of a call over the endpoints: which of them have failed it, and how. */
 export class Pass {
+  readonly call: Call
+  readonly trait: Trait | undefined
+  /** The only endpoint that may get the call, where there is one. */
+  readonly holder: Endpoint | undefined
   /** Endpoints that are not asked again in this pass. */
   readonly endpoints: Endpoint[] = []
   readonly failures: CallFailure[] = []
@@ -38,10 +43,11 @@ export class Pass {
   guessed: CallFailure | undefined
   /** When `guessed` came. */
   guessedAt = 0
-  readonly #call: Call
 
-  constructor(call: Call) {
-    this.#call = call
+  constructor(call: Call, trait: Trait | undefined, holder: Endpoint | undefined) {
+    this.call = call
+    this.trait = trait
+    this.holder = holder
   }
 
   /** The endpoint has failed the call. */
@@ -50,7 +56,7 @@ export class Pass {
     this.endpoints.push(endpoint)
     this.failures.push(failure)
     // If an endpoint that throttles will be asked again soon, its answer is better than a guess.
-    if (this.guessed === undefined && !this.isBackSoon && this.#call.safe && isGuessed(failure.error)) {
+    if (this.guessed === undefined && !this.isBackSoon && this.call.safe && isGuessed(failure.error)) {
       this.guessed = failure
       this.guessedAt = now
     }
@@ -63,7 +69,7 @@ export class Pass {
 
   /** All that is known about the call is a guess at what is wrong: another endpoint may know. */
   isGuessing({ error }: CallFailure): boolean {
-    return this.guessed !== undefined || (this.#call.safe && this.isBackSoon && isGuessed(error))
+    return this.guessed !== undefined || (this.call.safe && this.isBackSoon && isGuessed(error))
   }
 
   /**
@@ -83,13 +89,13 @@ export class Pass {
    * method, only an endpoint that has answered recently is worth the wait.
    */
   #mayAnswerLater(endpoint: Endpoint, now: number): boolean {
-    if (endpoint.lacks(this.#call.method, now)) return false
-    return !hasSubstitute(this.#call) || now - endpoint.health.answeredAt < WAITED_FOR_MS
+    if (endpoint.lacks(this.call.method, now)) return false
+    return !hasSubstitute(this.call) || now - endpoint.health.answeredAt < WAITED_FOR_MS
   }
 
   /** The pause is short, and the retry layer will send the call again after it. */
   #isSentAgain(pauseMs: number, now: number): boolean {
-    const { attempts, deadline, whilePaused } = this.#call
+    const { attempts, deadline, whilePaused } = this.call
     const isRepeated = whilePaused === 'wait' || (whilePaused === undefined && attempts > 1)
     return isRepeated && pauseMs < WAITED_FOR_MS && now + pauseMs < deadline
   }
@@ -113,7 +119,7 @@ export class Pass {
    * unless the caller has a substitute for the method.
    */
   get lacking(): CallFailure {
-    const pruned = hasSubstitute(this.#call) ? undefined : this.failures.find(({ error }) => error.kind === 'pruned')
+    const pruned = hasSubstitute(this.call) ? undefined : this.failures.find(({ error }) => error.kind === 'pruned')
     return pruned ?? (this.failures.at(-1) as CallFailure)
   }
 }

@@ -1,19 +1,19 @@
-import { HexlineError, IntegrityError, RpcError } from '../../errors.ts'
-import type { Alarm } from '../../wait/alarms.ts'
+import { HexlineError, RpcError } from '../../errors.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, hasSubstitute, type Reply, replyOf, type Send, stayingPut, waitsForSlow } from '../call.ts'
+import { type Call, hasSubstitute, onlyHere, type Reply, type Send, stayingPut, waitsForSlow } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
 import { isGuessed, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from '../failure-kinds.ts'
-import type { Pin } from '../pin.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { Choice } from './choice.ts'
 import { Endpoint, EndpointGroup, type EndpointOptions } from './endpoint.ts'
-import { Filters } from './filters.ts'
+import { FilterCalls } from './filter-calls.ts'
 import { Hedge, type HedgeOptions } from './hedge.ts'
+import { movePin } from './move-pin.ts'
 import { Pass } from './pass.ts'
 import type { Protocol, Trait } from './protocol.ts'
+import { Watch } from './watch.ts'
 
 export interface RouteOptions {
   readonly endpoints: readonly [EndpointOptions, ...EndpointOptions[]]
@@ -49,23 +49,17 @@ export function route(options: RouteOptions): Send {
     call.required || call.priority === 'bulk' || call.tried.length > 0 ? only.askAlone(call, protocol.traitOf(call.method)) : first.queue.send(call)
 }
 
-/** Rebalancing interval, in ms, while calls are waiting. */
-const REBALANCE_MS = 250
-/** A filter is gone when its endpoint has been out of use for this long, in ms. */
-const FILTER_LOST_MS = 30_000
 /** Longest wait for a second opinion on an interactive call whose error is a guess, in ms. */
 const SECOND_OPINION_MS = 10_000
-/** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
-const LATE_MS = 1_000
 
 class Router {
   readonly #protocol: Protocol
   readonly #endpoints: readonly Endpoint[]
   readonly #choice: Choice
-  readonly #filters = new Filters<Endpoint>()
+  readonly #filterCalls: FilterCalls
   readonly #hedge: Hedge | undefined
   readonly #waiting: Waiting
-  readonly #rebalancing: Alarm = { at: 0, place: -1, ring: () => this.#rebalance() }
+  readonly #watch: Watch
   /** Calls that have not ended. */
   #calls = 0
 
@@ -76,15 +70,17 @@ class Router {
     this.#choice = new Choice(group, this.#endpoints)
     this.#hedge = hedge && new Hedge(hedge, waiting)
     this.#waiting = waiting
+    this.#watch = new Watch(this.#endpoints, this.#choice, protocol, waiting)
+    this.#filterCalls = new FilterCalls(this.#endpoints, waiting.clock, (call, trait, onAnswer) => this.#send(call, trait, onAnswer))
   }
 
   async send(call: Call): Promise<Reply> {
     const trait = this.#protocol.traitOf(call.method)
-    if (this.#calls++ === 0) this.#rebalanceSoon()
+    if (this.#calls++ === 0) this.#watch.start()
     try {
-      return await (trait?.filter !== undefined ? this.#sendToFilter(call, trait) : this.#send(call, trait))
+      return await (trait?.filter !== undefined ? this.#filterCalls.send(call, trait) : this.#send(call, trait))
     } finally {
-      if (--this.#calls === 0) this.#stopWatching()
+      if (--this.#calls === 0) this.#watch.stop()
     }
   }
 
@@ -93,44 +89,24 @@ class Router {
    * layer or for the caller, or no endpoint is left that is worth asking now.
    */
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (endpoint: Endpoint) => void): Promise<Reply> {
-    const pass = new Pass(call)
-    const holder = this.#holderOf(call, trait)
+    const pass = new Pass(call, trait, this.#holderOf(call, trait))
     /** The name of the endpoint that had the call before, for the event. */
     let from = call.pin?.endpoint ?? call.tried.at(-1)
     for (;;) {
       const now = this.#now()
-      this.#askHeads(now)
-      const endpoint = holder ?? this.#choice.best(call, trait, pass.endpoints, now)
-      if (pass.guessed !== undefined && (endpoint === undefined || !isFree(endpoint, now))) throw this.#failureOf(pass.guessed, call, pass)
-      const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
-      // An endpoint that was given up may only be slow. Only the last attempt waits for it, if
-      // others may do better before.
-      const isForLater = endpoint?.isGivenUp === true && pass.hasPassingFailure && !waitsForSlow(call)
-      if (endpoint === undefined || isHopeless || isForLater) throw this.#failureOf(pass.soonestToPass() ?? this.#allWrong(call), call, pass)
+      this.#watch.askHeads(now)
+      const endpoint = this.#next(pass, now)
       try {
-        if (call.pin !== undefined) await move(call.pin, endpoint, call)
+        if (call.pin !== undefined) await movePin(call.pin, endpoint, call)
         if (from !== undefined && from !== endpoint.name && routeEvents.hasSubscribers) {
           routeEvents.publish({ change: 'moved', method: call.method, endpoint: from, to: endpoint.name, kind: pass.failures.at(-1)?.error.kind })
         }
-        let attempt = holder === undefined ? this.#withoutWait(call, trait, endpoint, pass.endpoints, now) : onlyHere(call)
-        if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
-        if (pass.guessed !== undefined) attempt = asSecondOpinion(attempt, pass.guessedAt, now)
-        const reply = await this.#ask(endpoint, attempt, trait)
+        const reply = await this.#ask(endpoint, this.#attempt(pass, endpoint, now), trait)
         onAnswer?.(endpoint)
         return reply
       } catch (failure) {
+        this.#throwUnlessOthersMayAnswer(failure, endpoint, pass)
         from = endpoint.name
-        if (failure === MOVED || failure === GIVEN_UP) {
-          if (pass.guessed !== undefined) throw this.#failureOf(pass.guessed, call, pass)
-          pass.startOver(failure === GIVEN_UP)
-          continue
-        }
-        if (!(failure instanceof CallFailure)) throw failure
-        pass.add(failure, endpoint, this.#now())
-        if (holder === undefined && pass.isGuessing(failure) && isNoVerdictOnCall(failure)) continue
-        if (holder !== undefined || !this.#mayGoOn(failure, call, endpoint, trait, pass)) throw this.#failureOf(failure, call, pass)
-        if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(call.method, pass, this.#now()))
-          throw this.#failureOf(pass.lacking, call, pass)
       }
     }
   }
@@ -143,36 +119,71 @@ class Router {
     return heldBy === undefined || trait?.mayRunTwice ? undefined : this.#endpoints.find(({ name }) => name === heldBy)
   }
 
+  /** The endpoint that gets the call now. Throws if none is left that is worth asking. */
+  #next(pass: Pass, now: number): Endpoint {
+    const { call, trait, guessed } = pass
+    const endpoint = pass.holder ?? this.#choice.best(call, trait, pass.endpoints, now)
+    if (guessed !== undefined && !endpoint?.isFree(now)) throw this.#failureOf(guessed, pass)
+    const isHopeless = (pass.isWorthWaiting && !endpoint?.canAnswer(call, trait, now)) || (pass.isBackSoon && endpoint?.health.isOut)
+    // An endpoint that was given up may only be slow. Only the last attempt waits for it, if
+    // others may do better before.
+    const isForLater = endpoint?.isGivenUp === true && pass.hasPassingFailure && !waitsForSlow(call)
+    if (endpoint === undefined || isHopeless || isForLater) throw this.#failureOf(pass.soonestToPass() ?? this.#allWrong(call), pass)
+    return endpoint
+  }
+
+  /** The call, as this endpoint gets it. */
+  #attempt(pass: Pass, endpoint: Endpoint, now: number): Call {
+    let attempt = pass.holder === undefined ? this.#withoutWait(pass, endpoint, now) : onlyHere(pass.call)
+    if (pass.givenUp >= this.#endpoints.length) attempt = stayingPut(attempt)
+    return pass.guessed === undefined ? attempt : asSecondOpinion(attempt, pass.guessedAt, now)
+  }
+
   /**
-   * May the call go to another endpoint in this pass? After a failure that the retry layer would
-   * repeat, only a read may, and only if there is reason not to wait for that.
+   * Set not to wait in line for an endpoint that is paused or out, as long as another one can take
+   * the call.
    */
-  #mayGoOn(failure: CallFailure, call: Call, endpoint: Endpoint, trait: Trait | undefined, pass: Pass): boolean {
+  #withoutWait({ call, trait, endpoints: passed }: Pass, endpoint: Endpoint, now: number): Call {
+    const whilePaused = this.#choice.hasFree(call, trait, passed, endpoint, now) ? 'fail' : call.whilePaused
+    if (whilePaused === call.whilePaused && passed.length === 0) return call
+    return { ...call, whilePaused, tried: passed.length === 0 ? call.tried : [...call.tried, ...passed.map(({ name }) => name)] }
+  }
+
+  /** Returns if the call may go to another endpoint in this pass. Throws its failure otherwise. */
+  #throwUnlessOthersMayAnswer(failure: unknown, endpoint: Endpoint, pass: Pass): void {
+    if (failure === MOVED || failure === GIVEN_UP) {
+      if (pass.guessed !== undefined) throw this.#failureOf(pass.guessed, pass)
+      pass.startOver(failure === GIVEN_UP)
+      return
+    }
+    if (!(failure instanceof CallFailure)) throw failure
+    pass.add(failure, endpoint, this.#now())
+    if (pass.holder !== undefined) throw this.#failureOf(failure, pass)
+    if (pass.isGuessing(failure) && isNoVerdictOnCall(failure)) return
+    if (!this.#mayGoOn(failure, endpoint, pass)) throw this.#failureOf(failure, pass)
+    if (failure.error.kind === 'unsupported' && !pass.isWorthWaiting && this.#allLack(pass, this.#now())) throw this.#failureOf(pass.lacking, pass)
+  }
+
+  /**
+   * After a failure that the retry layer would repeat, only a read may go on, and only if there is
+   * reason not to wait for that.
+   */
+  #mayGoOn(failure: CallFailure, endpoint: Endpoint, { call, trait, endpoints: passed }: Pass): boolean {
     if (mayGoElsewhere(failure, call, endpoint, trait)) return true
     if (!call.safe || mayRepeat(failure.error) !== true) return false
     // This endpoint may stay out for long. All others are asked, so that the caller learns soon
     // whether it needs the substitute.
-    return (hasSubstitute(call) && endpoint.health.isOut) || this.#hasSlow(pass.endpoints)
+    return (hasSubstitute(call) && endpoint.health.isOut) || this.#hasSlow(passed)
   }
 
   /** Every endpoint has failed the call, or is known to lack its method. */
-  #allLack(method: string, { endpoints }: Pass, now: number): boolean {
-    return this.#endpoints.every((each) => endpoints.includes(each) || each.wrong !== undefined || each.lacks(method, now))
+  #allLack({ call, endpoints: passed }: Pass, now: number): boolean {
+    return this.#endpoints.every((each) => passed.includes(each) || each.wrong !== undefined || each.lacks(call.method, now))
   }
 
   /** An endpoint that this pass has not asked was given up, and may only be slow. */
   #hasSlow(passed: readonly Endpoint[]): boolean {
     return this.#endpoints.some((each) => each.health.mayBeSlow && each.wrong === undefined && !passed.includes(each))
-  }
-
-  /**
-   * The call, set not to wait in line for an endpoint that is paused or out, as long as another one
-   * can take it.
-   */
-  #withoutWait(call: Call, trait: Trait | undefined, endpoint: Endpoint, passed: readonly Endpoint[], now: number): Call {
-    const whilePaused = this.#choice.hasFree(call, trait, passed, endpoint, now) ? 'fail' : call.whilePaused
-    if (whilePaused === call.whilePaused && passed.length === 0) return call
-    return { ...call, whilePaused, tried: passed.length === 0 ? call.tried : [...call.tried, ...passed.map(({ name }) => name)] }
   }
 
   /**
@@ -190,7 +201,7 @@ class Router {
   }
 
   /** The failure of the call. The cause of its error lists the failures of other endpoints. */
-  #failureOf(last: CallFailure, call: Call, { endpoints: passed, posts, failures }: Pass): CallFailure {
+  #failureOf(last: CallFailure, { call, endpoints: passed, posts, failures }: Pass): CallFailure {
     const { error, endpoint } = last
     const earlier = failures.filter((each) => each !== last)
     const failure = new CallFailure(error, posts, endpoint, earlier)
@@ -208,125 +219,9 @@ class Router {
     return new CallFailure(copyError(wrong as HexlineError, call.method), 0, name)
   }
 
-  /**
-   * Only the endpoint that made a filter knows it. If that endpoint stays out of use, the call
-   * fails as if the node had dropped the filter, and callers make another one.
-   */
-  async #sendToFilter(call: Call, trait: Trait): Promise<Reply> {
-    if (trait.filter === 'makes') {
-      let maker = this.#endpoints[0] as Endpoint
-      const reply = await this.#send(call, trait, (endpoint) => {
-        maker = endpoint
-      })
-      const made = reply.take()
-      if (!(made instanceof Uint8Array)) return replyOf(this.#filters.add(maker, made), reply.bytes)
-      return replyOf(Buffer.from(JSON.stringify(this.#filters.add(maker, JSON.parse(Buffer.from(made).toString())))), reply.bytes)
-    }
-    const known = this.#filters.find(call.params[0])
-    if (known === undefined) return this.#send(call, trait)
-    const { endpoint, id } = known
-    // The endpoint may be back: without calls, nobody has asked.
-    if (this.#filterLeftMs(endpoint) <= 0 && endpoint.health.dueAt <= this.#now()) {
-      await endpoint.askHead(call.signal, call.deadline)
-      call.signal?.throwIfAborted()
-    }
-    const leftMs = this.#filterLeftMs(endpoint)
-    if (leftMs <= 0) {
-      // It stays known, so that its id is never that of another endpoint's filter.
-      const message = 'filter not found: the endpoint that made it is out of use'
-      throw new CallFailure(new RpcError({ code: -32000, message }, { method: call.method, endpoint: endpoint.name }), 0, endpoint.name)
-    }
-    const timeoutMs = leftMs < (call.timeoutMs ?? Number.POSITIVE_INFINITY) ? leftMs : call.timeoutMs
-    const reply = await endpoint.ask({ ...onlyHere(call), timeoutMs, params: [id, ...call.params.slice(1)] }, trait)
-    if (trait.filter === 'ends') this.#filters.drop(call.params[0])
-    return reply
-  }
-
-  /**
-   * For how long its filters still count as there, in ms; infinite while it is not out, or all are.
-   */
-  #filterLeftMs({ health }: Endpoint): number {
-    if (!health.isOut || !this.#endpoints.some((each) => !each.health.isOut && !each.wrong)) return Number.POSITIVE_INFINITY
-    return health.outSince + FILTER_LOST_MS - this.#now()
-  }
-
-  /**
-   * Asks endpoints that have been idle for their heads, and those that are out whether they are
-   * back. Only while there are calls.
-   */
-  #askHeads(now: number): void {
-    if (this.#endpoints.length === 1) return
-    for (const endpoint of this.#endpoints) {
-      const { health, blocks, queue } = endpoint
-      const dueAt = health.isOut ? health.dueAt : blocks.head.askAt
-      if (now < dueAt || endpoint.isAskedForHead || endpoint.wrong !== undefined || queue.pausedUntil > now) continue
-      void endpoint.askHead()
-    }
-  }
-
-  /** The last call has ended: nothing is asked, and no timer runs, until the next one. */
-  #stopWatching(): void {
-    this.#waiting.alarms.unset(this.#rebalancing)
-    for (const each of this.#endpoints) each.endChallenge()
-  }
-
-  #rebalanceSoon(): void {
-    if (this.#endpoints.length === 1) return
-    this.#rebalancing.at = this.#now() + REBALANCE_MS
-    this.#waiting.alarms.set(this.#rebalancing)
-  }
-
-  /**
-   * Runs from time to time while there are calls: asks for heads, gives up silent endpoints, and
-   * moves calls that are too far back in one endpoint's line to an endpoint that is free again.
-   */
-  #rebalance(): void {
-    this.#rebalanceSoon()
-    const now = this.#now()
-    this.#askHeads(now)
-    this.#giveUpSilent(now)
-    if (!this.#endpoints.some((each) => isFree(each, now) && each.queue.size === 0)) return
-    for (const { queue } of this.#endpoints) {
-      const late = queue.late(LATE_MS)
-      if (late > 0) queue.handOver(late)
-    }
-  }
-
-  /**
-   * Gives up endpoints that owe replies and send none, while others answer: calls that wait for
-   * them need not wait for the timeout.
-   */
-  #giveUpSilent(now: number): void {
-    const answers = (each: Endpoint) => isFree(each, now) && each.health.hasAnswered && !each.health.isSilent(now)
-    for (const each of this.#endpoints) {
-      const { health, isGivenUp } = each
-      if (!health.isSilent(now) || !this.#endpoints.some(answers)) continue
-      const goesElsewhere = (call: Call) => this.#goesElsewhere(call, each, isGivenUp)
-      if (isGivenUp) each.giveUpLeft(goesElsewhere)
-      else if (health.hasAnswered) void each.challenge(goesElsewhere)
-      else each.giveUp(now, 'no reply to its first calls', goesElsewhere)
-    }
-  }
-
-  /**
-   * True if the call would now go to another endpoint than this one. If this one `isOut` already,
-   * the call may have come here because that other one had failed it, and then stays.
-   */
-  #goesElsewhere(call: Call, { name }: Endpoint, isOut: boolean): boolean {
-    const best = this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now())
-    if (best === undefined || best.name === name) return best === undefined
-    if (call.pin !== undefined && isBehindPin(call.pin, best)) return false
-    return !isOut || !call.tried.includes(best.name)
-  }
-
   #now(): number {
     return this.#waiting.clock.now()
   }
-}
-
-/** It can be sent a call now. */
-function isFree({ wrong, health, queue }: Endpoint, now: number): boolean {
-  return wrong === undefined && !health.isOut && queue.pausedUntil <= now
 }
 
 /** The call as it is sent for a second opinion on a guessed error: it does not wait for long. */
@@ -340,36 +235,6 @@ function asSecondOpinion(call: Call, guessedAt: number, now: number): Call {
 /** The failure is one of the endpoint, or its kind is a guess: it is no verdict on the call. */
 function isNoVerdictOnCall({ error }: CallFailure): boolean {
   return isGuessed(error) || mayRepeat(error) !== false || error.kind === 'unsupported'
-}
-
-/** The call, bound to one endpoint: it waits for that one even if it is given up. */
-function onlyHere(call: Call): Call {
-  return stayingPut({ ...call, isBound: true })
-}
-
-/**
- * Pinned calls move to another endpoint only once that one has the newest block that they have
- * seen.
- */
-async function move(pin: Pin, endpoint: Endpoint, call: Call): Promise<void> {
-  const { name } = endpoint
-  const { head } = endpoint.blocks
-  if (isBehindPin(pin, endpoint)) {
-    await endpoint.askHead(call.signal, call.deadline)
-    call.signal?.throwIfAborted()
-    if (isBehindPin(pin, endpoint)) {
-      const has = head.number < 0 ? 'has not told its newest block' : `is at block ${head.number}`
-      const message = `${name}: ${has}, and calls pinned to ${pin.endpoint} have seen block ${pin.newest}: they cannot continue here yet`
-      endpoint.said = message
-      throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method: call.method, endpoint: name }), 0, name)
-    }
-  }
-  pin.endpoint = name
-}
-
-/** The calls are pinned to another endpoint, and this one is not known to have what they saw. */
-function isBehindPin(pin: Pin, { name, blocks }: Endpoint): boolean {
-  return pin.endpoint !== undefined && pin.endpoint !== name && blocks.head.number < pin.newest
 }
 
 /**
