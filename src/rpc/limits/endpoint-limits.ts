@@ -1,11 +1,14 @@
 import { type HexlineError, LimitError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
+import { type BatchPlan, Plan } from './batch-plan.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { BatchSize } from './batch-size.ts'
 import { Concurrency } from './concurrency.ts'
+import { HeavyCalls } from './heavy-calls.ts'
 import { type Budget, Pacer, type Pacing, type WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
+import { PostsInFlight } from './posts-in-flight.ts'
 import type { RateVerdict } from './rate-estimate.ts'
 import { Speeds } from './speeds.ts'
 
@@ -29,17 +32,6 @@ export interface EndpointLimitsOptions {
  */
 export interface Wait {
   readonly waitMs: number
-}
-
-/** What the next batch may hold. It counts what it has let in: one plan is for one batch. */
-export interface BatchPlan {
-  /** Longest batch, in calls. */
-  readonly maxCalls: number
-  /**
-   * Whether the next waiting call belongs in this batch: `apart` for one that is to travel in
-   * another batch, `no` where the batch is full.
-   */
-  fits(call: Call): 'yes' | 'apart' | 'no'
 }
 
 /** What follows from a batch result. */
@@ -73,28 +65,6 @@ export interface CurrentLimits {
 }
 
 /**
- * A POST is overdue after this many times the mean of recent ones, and no sooner than this many ms.
- */
-const TIMES_THE_MEAN = 4
-const LEAST_OVERDUE_MS = 25
-/** Weight of the newest POST in that mean. */
-const NEWEST = 1 / 8
-/** Heavy calls in a POST, at least, before others go to another slot. */
-const LEAST_SHARE = 4
-/**
- * And at most, where the node takes long for each: it works on them one after the other. Eight
- * replies of 2 MiB, which a range of logs aims at, make the longest body of a batch.
- */
-const MOST_HEAVY = 8
-/**
- * And where it does not: as many as it answers within this time, in ms, up to this many. Their
- * replies may be a thousand times as large as those before, and all calls of a body that is too
- * large are sent again.
- */
-const QUICK_POST_MS = 250
-const MOST_QUICK = 24
-
-/**
  * What one endpoint takes, learnt from the result of each POST: how long a batch may be, how many
  * may be in flight, how many calls may go per second, which calls travel apart, and when the
  * endpoint is paused. A batch is planned, started and finished; only the last two change anything.
@@ -106,19 +76,14 @@ export class EndpointLimits {
   #pacer: Pacing
   readonly #pause: Pause
   readonly #speeds: Speeds
-  readonly #isHeavy: (method: string) => boolean
+  readonly #heavyCalls: HeavyCalls
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
   /** The rate that the user gave. */
   readonly #given: Budget | undefined
-  /** When the POSTs in flight started, in no order. */
-  readonly #sentAt: number[] = []
+  readonly #inFlight = new PostsInFlight()
   /** One of them is a probe. */
   #isProbing = false
-  /** Mean time that POSTs take, in ms; undefined while none has been answered. */
-  #meanMs: number | undefined
-  /** Heavy calls in a POST, at most, by their method: as the newest POST of several shows. */
-  readonly #mostHeavy = new Map<string, number>()
   /** Calls were answered since it last throttled. */
   #isAnswering = false
 
@@ -130,7 +95,7 @@ export class EndpointLimits {
     this.#pacer = new Pacer(rate, now)
     this.#pause = new Pause(backoff)
     this.#speeds = new Speeds(isHeavy)
-    this.#isHeavy = isHeavy
+    this.#heavyCalls = new HeavyCalls(isHeavy)
     this.#given = rate
   }
 
@@ -202,11 +167,7 @@ export class EndpointLimits {
     const { most } = this.#size
     const waitMs = this.#pacer.msUntil(waiting, most, now)
     if (waitMs > 0) return { waitMs }
-    const room = this.#pacer.room(most, now)
-    // A node works on heavy calls one after the other: those of several POSTs, side by side.
-    const share = Math.max(LEAST_SHARE, Math.ceil(waiting.size / slots))
-    const { method } = waiting.first
-    const maxCalls = this.#isHeavy(method) ? Math.min(room, share, this.#mostHeavy.get(method) ?? MOST_HEAVY) : room
+    const maxCalls = Math.min(this.#pacer.room(most, now), this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots))
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
@@ -223,16 +184,13 @@ export class EndpointLimits {
     const isProbe = this.#size.isProbe(calls.length)
     if (isProbe) this.#isProbing = true
     this.#size.start(calls.length)
-    const overdueAt = now - Math.max(LEAST_OVERDUE_MS, TIMES_THE_MEAN * (this.#meanMs ?? Number.POSITIVE_INFINITY))
-    let nthBusy = 1
-    for (const sentAt of this.#sentAt) if (sentAt > overdueAt) nthBusy++
-    const nth = this.#sentAt.push(now)
+    const { nth, nthBusy } = this.#inFlight.add(now)
     return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#size.expectedBytes(calls), isProbe, hadRoom }
   }
 
   /** A batch has ended because no caller waited for it any more. That says nothing about limits. */
   cut({ calls, sentAt, isProbe }: BatchInFlight): void {
-    this.#forget(sentAt)
+    this.#inFlight.drop(sentAt)
     if (isProbe) this.#isProbing = false
     this.#size.end(calls.length)
   }
@@ -241,10 +199,10 @@ export class EndpointLimits {
   finished(result: BatchResult, now: number): Consequences {
     const { batch, answered, throttling, whole } = result
     const { length } = batch.calls
-    this.#forget(batch.sentAt)
+    this.#inFlight.drop(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
     if (answered.length > 0) this.#learnFromAnswers(result, now)
-    this.#learnHeavy(result, now)
+    this.#heavyCalls.learn(result, now)
     const isAlone = this.#learnSize(result)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
@@ -254,30 +212,14 @@ export class EndpointLimits {
     return { isPaused, resend: isAlone && whole === 'not-found' ? 'all' : result.refusal === undefined ? 'none' : 'too-large' }
   }
 
-  /** A POST that started at this time has ended. */
-  #forget(sentAt: number): void {
-    const last = this.#sentAt.pop() as number
-    if (last !== sentAt) this.#sentAt[this.#sentAt.indexOf(sentAt)] = last
-  }
-
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
     const tookMs = now - batch.sentAt
     this.#size.learnBytes(answered, bytes, whole === 'answered' ? batch.expectedBytes : this.#size.expectedBytes(answered))
-    this.#meanMs = this.#meanMs === undefined ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs)
+    this.#inFlight.took(tookMs)
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.worked(batch.nth, now)
     this.#isAnswering = true
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
-  }
-
-  #learnHeavy({ batch, whole }: BatchResult, now: number): void {
-    const { calls, sentAt } = batch
-    const [{ method }] = calls as [Call]
-    if (calls.length < MOST_HEAVY || !this.#isHeavy(method) || calls.some((call) => call.method !== method)) return
-    const quick = Math.min(MOST_QUICK, Math.max(MOST_HEAVY, Math.floor((QUICK_POST_MS * calls.length) / (now - sentAt))))
-    // A call that fails may take no time.
-    const most = whole === 'answered' ? quick : Math.min(quick, this.#mostHeavy.get(method) ?? MOST_HEAVY)
-    this.#mostHeavy.set(method, most)
   }
 
   /** True where the calls may do better one by one. */
@@ -331,35 +273,5 @@ export class EndpointLimits {
       if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
     }
     return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part: throttled / calls.length, pauseMs }, now)
-  }
-}
-
-class Plan implements BatchPlan {
-  readonly maxCalls: number
-  readonly #size: BatchSize
-  readonly #fitsBudget: ((call: Call) => boolean) | undefined
-  readonly #speeds: Speeds | undefined
-  #bytes = 0
-  /** Methods of the first call and of the last one. */
-  #first: string | undefined
-  #last: string | undefined
-
-  constructor(maxCalls: number, size: BatchSize, fitsBudget: ((call: Call) => boolean) | undefined, speeds: Speeds | undefined) {
-    this.maxCalls = maxCalls
-    this.#size = size
-    this.#fitsBudget = fitsBudget
-    this.#speeds = speeds
-  }
-
-  fits(call: Call): 'yes' | 'apart' | 'no' {
-    const { method } = call
-    // The last one may travel with the first one.
-    if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
-    const bytes = this.#size.bytesOf(method)
-    if (this.#size.isFull(this.#bytes, bytes) || this.#fitsBudget?.(call) === false) return 'no'
-    this.#bytes += bytes
-    this.#first ??= method
-    this.#last = method
-    return 'yes'
   }
 }

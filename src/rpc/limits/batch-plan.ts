@@ -1,0 +1,45 @@
+import type { Call } from '../call.ts'
+import type { BatchSize } from './batch-size.ts'
+import type { Speeds } from './speeds.ts'
+
+/** What the next batch may hold. It counts what it has let in: one plan is for one batch. */
+export interface BatchPlan {
+  /** Longest batch, in calls. */
+  readonly maxCalls: number
+  /**
+   * Whether the next waiting call belongs in this batch: `apart` for one that is to travel in
+   * another batch, `no` where the batch is full.
+   */
+  fits(call: Call): 'yes' | 'apart' | 'no'
+}
+
+/** A plan by the size of replies, by what the rate allows, and by how fast calls are. */
+export class Plan implements BatchPlan {
+  readonly maxCalls: number
+  readonly #size: BatchSize
+  readonly #fitsBudget: ((call: Call) => boolean) | undefined
+  readonly #speeds: Speeds | undefined
+  #bytes = 0
+  /** Methods of the first call and of the last one. */
+  #first: string | undefined
+  #last: string | undefined
+
+  constructor(maxCalls: number, size: BatchSize, fitsBudget: ((call: Call) => boolean) | undefined, speeds: Speeds | undefined) {
+    this.maxCalls = maxCalls
+    this.#size = size
+    this.#fitsBudget = fitsBudget
+    this.#speeds = speeds
+  }
+
+  fits(call: Call): 'yes' | 'apart' | 'no' {
+    const { method } = call
+    // The last one may travel with the first one.
+    if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
+    const bytes = this.#size.bytesOf(method)
+    if (this.#size.isFull(this.#bytes, bytes) || this.#fitsBudget?.(call) === false) return 'no'
+    this.#bytes += bytes
+    this.#first ??= method
+    this.#last = method
+    return 'yes'
+  }
+}
