@@ -11,7 +11,7 @@ export async function main(version: string, io: Io): Promise<number> {
   io.stderr.on('error', () => {})
   try {
     const args = [...io.args]
-    const program = createProgram(version, messages, { ...io, args })
+    const program = await createProgram(version, messages, { ...io, args })
     // `help plan export` as `plan help export`: commander's own help looks at one name only.
     const [first, group, name] = args
     const isGroup = program.commands.some((command) => command.name() === group && command.commands.length > 0)

@@ -1,53 +1,39 @@
 import { Command, Help } from 'commander'
 import { nearestName } from '../nearest-name.ts'
-import { blocksCommand } from './blocks.ts'
-import { callCommand } from './call.ts'
-import { completionCommand } from './completion.ts'
-import { exportCommand } from './export.ts'
-import { followCommand } from './follow.ts'
-import { jobsCommand } from './jobs.ts'
-import { logsCommand } from './logs.ts'
-import { mergeCommand } from './merge.ts'
-import { nftCommand, streamsCommand } from './nft.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
 import { redactUsage } from './output/redact.ts'
-import { planCommand } from './plan.ts'
-import { probeCommand } from './probe.ts'
-import { sandboxCommand } from './sandbox.ts'
-import { sqlCommand } from './sql.ts'
-import { tokensCommand, txCommand } from './tokens.ts'
-import { verifyCommand } from './verify.ts'
-import { workerCommand } from './worker.ts'
+
+/** The commands, in the order of the help. Each has a module, which is loaded when it is needed. */
+const COMMANDS: Readonly<Record<string, (io: Io) => Promise<Command>>> = {
+  call: async (io) => (await import('./call.ts')).callCommand(io),
+  blocks: async (io) => (await import('./blocks.ts')).blocksCommand(io),
+  logs: async (io) => (await import('./logs.ts')).logsCommand(io),
+  follow: async (io) => (await import('./follow.ts')).followCommand(io),
+  export: async (io) => (await import('./export.ts')).exportCommand(io),
+  worker: async (io) => (await import('./worker.ts')).workerCommand(io),
+  jobs: async (io) => (await import('./jobs.ts')).jobsCommand(io),
+  merge: async (io) => (await import('./merge.ts')).mergeCommand(io),
+  verify: async (io) => (await import('./verify.ts')).verifyCommand(io),
+  plan: async (io) => (await import('./plan.ts')).planCommand(io),
+  sql: async (io) => (await import('./sql.ts')).sqlCommand(io),
+  probe: async (io) => (await import('./probe.ts')).probeCommand(io),
+  tokens: async (io) => (await import('./tokens.ts')).tokensCommand(io),
+  tx: async (io) => (await import('./tokens.ts')).txCommand(io),
+  nft: async (io) => (await import('./nft.ts')).nftCommand(io),
+  streams: async (io) => (await import('./nft.ts')).streamsCommand(io),
+  sandbox: async (io) => (await import('./sandbox.ts')).sandboxCommand(io),
+  completion: async (io) => (await import('./completion.ts')).completionCommand(io),
+}
 
 /**
- * The command line with all its commands. A usage error is reported to `messages` and thrown as
- * `CommanderError`.
+ * The command line: with the command that `io.args` names, or with all where they name none. A
+ * usage error is reported to `messages` and thrown as `CommanderError`.
  */
-export function createProgram(version: string, messages: Messages, io: Io): Command {
-  // What only one command needs, such as the REST schemas, is loaded when that command runs.
-  const program = new Command('hexline')
-    .description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.')
-    .version(version)
-    .addCommand(callCommand(io))
-    .addCommand(blocksCommand(io))
-    .addCommand(logsCommand(io))
-    .addCommand(followCommand(io))
-    .addCommand(exportCommand(io))
-    .addCommand(workerCommand(io))
-    .addCommand(jobsCommand(io))
-    .addCommand(mergeCommand(io))
-    .addCommand(verifyCommand(io))
-    .addCommand(planCommand(io))
-    .addCommand(sqlCommand(io))
-    .addCommand(probeCommand(io))
-    .addCommand(tokensCommand(io))
-    .addCommand(txCommand(io))
-    .addCommand(nftCommand(io))
-    .addCommand(streamsCommand(io))
-    .addCommand(sandboxCommand(io))
-    .addCommand(completionCommand(io))
+export async function createProgram(version: string, messages: Messages, io: Io): Promise<Command> {
+  const program = new Command('hexline').description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.').version(version)
+  for (const name of neededFor(io.args)) program.addCommand(await (COMMANDS[name] as (io: Io) => Promise<Command>)(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureHelp({ subcommandTerm: (below) => below.name(), minWidthToWrap: NARROW, formatItem })
     command.configureOutput({
@@ -73,6 +59,13 @@ export function createProgram(version: string, messages: Messages, io: Io): Comm
     command.exitOverride()
   }
   return program
+}
+
+/** Names of the commands to load: loading all takes as long as a short call. */
+function neededFor([first, ...others]: readonly string[]): string[] {
+  if ((first === '--version' || first === '-V') && others.length === 0) return []
+  // The script of `completion` has all.
+  return first !== undefined && first !== 'completion' && Object.hasOwn(COMMANDS, first) ? [first] : Object.keys(COMMANDS)
 }
 
 /** Least width in which sentences of the help are wrapped. */

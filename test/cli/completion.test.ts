@@ -61,7 +61,7 @@ end`
   return answersOf('fish', ['--no-config', '-c', ask, script('fish')], lines)
 }
 
-const program = createProgram(
+const program = await createProgram(
   '0.0.0',
   { tell() {}, warn() {}, fail() {}, explain: String },
   { args: [], env: {}, stdout: process.stdout, stderr: process.stderr },

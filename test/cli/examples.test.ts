@@ -27,7 +27,7 @@ function argumentsOf(example: string): string[] {
   return words.slice(start, end === -1 ? undefined : end)
 }
 
-describe.each(commandsOf(program()).map(([path]) => path.join(' ')))('hexline %s --help', (name) => {
+describe.each(commandsOf(await program()).map(([path]) => path.join(' ')))('hexline %s --help', (name) => {
   const path = name.split(' ')
 
   it('has at least two examples, each of which is valid', async () => {
@@ -37,7 +37,7 @@ describe.each(commandsOf(program()).map(([path]) => path.join(' ')))('hexline %s
     for (const example of examples) {
       const args = argumentsOf(example)
       expect(args.slice(0, path.length), example).toEqual(path)
-      const parsed = program()
+      const parsed = await program()
       const parsedBy: string[] = []
       for (const [words, command] of commandsOf(parsed)) command.action(() => void parsedBy.push(words.join(' ')))
       await parsed.parseAsync(args, { from: 'user' })

@@ -1,8 +1,11 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { CommanderError } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
-import { hexline } from '../support/command.ts'
+import { hexline, spawnHexline } from '../support/command.ts'
 import { errorOf } from '../support/server.ts'
 
 /** The output of a command line, and the reported failures. */
@@ -21,7 +24,7 @@ async function runIn(columns: number, ...args: string[]) {
   })
   const failures: string[] = []
   const messages = { tell() {}, warn() {}, explain: String, fail: (error: unknown) => void failures.push((error as Error).message) }
-  const program = createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout })
+  const program = await createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout })
   const error = await errorOf(program.parseAsync(args, { from: 'user' }))
   expect(error).toBeInstanceOf(CommanderError)
   return { printed, failures }
@@ -103,4 +106,35 @@ it('hexline help of a command of a group is its help', async () => {
   expect(await of('nft', 'zz')).toEqual({ code: 2, stdout: '', stderr: "hexline: unknown command 'zz'; 'hexline nft --help' lists the commands\n" })
   // Nothing is called.
   expect((await of('call', 'eth_chainId')).stdout).toMatch(/^Usage: hexline call /)
+})
+
+describe('only what a command needs is loaded', () => {
+  /** The folders of the modules that the built command loads, as V8 counts them. */
+  async function foldersOf(...args: string[]): Promise<Set<string>> {
+    const folder = await mkdtemp(join(tmpdir(), 'hexline-loaded-'))
+    try {
+      expect((await spawnHexline(args, { env: { NODE_V8_COVERAGE: folder } })).code).toBe(0)
+      const [file] = await readdir(folder)
+      const { result } = JSON.parse(await readFile(join(folder, file as string), 'utf8')) as { result: { url: string }[] }
+      return new Set(result.flatMap(({ url }) => /\/dist\/src\/([\w-]+)\//.exec(url)?.[1] ?? []))
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  }
+
+  it.each([
+    [['--version'], ['rpc', 'bulk', 'dataset']],
+    [
+      ['call', '--help'],
+      ['bulk', 'dataset', 'plan', 'verify'],
+    ],
+    [
+      ['tokens', '--help'],
+      ['rpc', 'bulk', 'dataset'],
+    ],
+  ])('%j', async (args, unneeded) => {
+    const folders = await foldersOf(...args)
+    expect(folders).toContain('cli')
+    expect(unneeded.filter((folder) => folders.has(folder))).toEqual([])
+  })
 })

@@ -46,7 +46,7 @@ describe('docs/export.svg', () => {
     const commands = [...text.matchAll(/\$ <\/tspan>hexline (.+)<\/text>/g)].map(([, args]) => (args as string).split(' '))
     expect(commands.map(([name]) => name)).toEqual(['export', 'verify'])
     for (const args of commands) {
-      const program = createProgram(
+      const program = await createProgram(
         '0.0.0',
         { tell() {}, warn() {}, fail() {}, explain: String },
         { args: [], env: {}, stdout: process.stdout, stderr: process.stderr },

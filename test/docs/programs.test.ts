@@ -46,8 +46,8 @@ function commandsOf(page: string): string[] {
   return [...textOf(page).matchAll(/^(?:\$ | {4})?(?:[A-Z_]+=\S+ )*(?:npx )?hexline ([a-z].*)$/gm)].map(([, words]) => words as string)
 }
 
-it('every option of a command exists', () => {
-  const program = createProgram('', {} as never, { stdout: process.stdout } as never)
+it('every option of a command exists', async () => {
+  const program = await createProgram('', {} as never, { args: [], stdout: process.stdout } as never)
   const commands = guides().flatMap((page) => commandsOf(page).map((words) => ({ page, words })))
   const checked = commands.flatMap(({ page, words }) => {
     let command: Command | undefined = program
