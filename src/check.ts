@@ -112,6 +112,12 @@ export function oneOf<const W extends string>(name: string, value: unknown, word
   throw new OptionError(name, `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`, show(value))
 }
 
+/** The path of a folder, which has no NUL in it on any system. */
+export function folder(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value
+  throw new OptionError(name, 'the path of a folder', show(value))
+}
+
 /** A function. */
 export function callback<F>(name: string, value: F): F {
   if (typeof value === 'function') return value

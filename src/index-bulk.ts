@@ -12,28 +12,47 @@ export type { LogProgress } from './bulk/log-stream.ts'
 export type { RangeEnd } from './bulk/range.ts'
 export type { Progress } from './bulk/range-stream.ts'
 export type { VerifyReport } from './bulk/verifying.ts'
-export type { VerifyLevel } from './dataset/checks.ts'
-export { type ExportSummary, exportDataset } from './dataset/export-dataset.ts'
-export type { ExportDatasetOptions } from './dataset/export-options.ts'
-export type { DatasetFormat } from './dataset/manifest.ts'
-export { type MergeDatasetOptions, type MergeProgress, type MergeSummary, mergeDataset } from './dataset/merge-dataset.ts'
-export type { Shard } from './dataset/shard.ts'
-export type { DatasetTable } from './dataset/tables.ts'
-export { type DatasetReport, type VerifyDatasetOptions, verifyDataset } from './dataset/verify-dataset.ts'
+export {
+  type DatasetFormat,
+  type DatasetReport,
+  type DatasetTable,
+  type ExportDatasetOptions,
+  type ExportSummary,
+  exportDataset,
+  type MergeDatasetOptions,
+  type MergeProgress,
+  type MergeSummary,
+  mergeDataset,
+  type Shard,
+  type VerifyDatasetOptions,
+  type VerifyLevel,
+  verifyDataset,
+} from './dataset/index.ts'
 export type { MinedLog } from './eth/objects.ts'
 export type { FollowCursor } from './follow/cursor.ts'
 export { type FollowBlock, type FollowItem, type FollowLogs, type FollowOptions, type FollowRollback, follow } from './follow/follow.ts'
 export type { FollowProgress } from './follow/job.ts'
-export type { AuditPlan } from './plan/audits.ts'
-export type { Estimate } from './plan/estimate.ts'
-export type { TablePlan } from './plan/files.ts'
-export type { Duration } from './plan/pace.ts'
-export type { Plan, PlanOptions } from './plan/plan.ts'
-export { type BlocksPlan, type PlanBlocksOptions, planBlocks } from './plan/plan-blocks.ts'
-export { type ExportPlan, type PlanExportOptions, planExport } from './plan/plan-export.ts'
-export { type LogsPlan, type PlanLogsOptions, planLogs } from './plan/plan-logs.ts'
-export type { Provider, Units } from './plan/provider.ts'
-export type { ReceiptsPlan, ReceiptsWay } from './plan/receipts-ways.ts'
-export type { Missing } from './plan/sample.ts'
+export {
+  type AuditPlan,
+  type BlocksPlan,
+  type Duration,
+  type Estimate,
+  type ExportPlan,
+  type LogsPlan,
+  type Missing,
+  type Plan,
+  type PlanBlocksOptions,
+  type PlanExportOptions,
+  type PlanLogsOptions,
+  type PlanOptions,
+  type Provider,
+  planBlocks,
+  planExport,
+  planLogs,
+  type ReceiptsPlan,
+  type ReceiptsWay,
+  type TablePlan,
+  type Units,
+} from './plan/index.ts'
 export type { BlockLevel, SkippedCheck, Verification, VerifyCheck } from './verify/verification.ts'
 export { type VerifyBlockOptions, verifyBlock } from './verify/verify-block.ts'

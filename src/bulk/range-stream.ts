@@ -12,7 +12,7 @@ import { ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 import { verifiedAhead } from './verify-ahead.ts'
-import { type Proof, startVerifying, type VerifyOptions, type VerifyReport } from './verifying.ts'
+import type { Proof, VerifyOptions, VerifyReport } from './verifying.ts'
 
 /*
  * The stream of blocks that all jobs over a range share:
@@ -74,7 +74,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const asked = signal ? client.with({ signal }) : client
   const { from, to } = await resolveRange(asked, options.range)
   const total = Number(to - from) + 1
-  const verifying = options.verify === undefined ? undefined : await startVerifying(asked, options.full, options.verify)
+  const verifying = options.verify === undefined ? undefined : await (await import('./verifying.ts')).startVerifying(asked, options.full, options.verify)
   // Aborts the requests in flight when the consumer stops or anything fails.
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)

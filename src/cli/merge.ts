@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { checkIsFolder } from '../dataset/folder.ts'
-import { mergeDataset } from '../dataset/merge-dataset.ts'
+import { mergeDataset } from '../dataset/index.ts'
 import { OptionError } from '../errors.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'

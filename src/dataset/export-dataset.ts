@@ -1,9 +1,9 @@
-import { type Client, checkClient } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
 import { IntegrityError } from '../errors.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { checkSame } from './check-same.ts'
 import type { CutBlock } from './cut-block.ts'
-import { checkExportOptions, type ExportDatasetOptions, type ExportJob, resolveJob } from './export-options.ts'
+import { type ExportJob, resolveJob } from './export-options.ts'
 import { exportShard } from './export-shard.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
 import { type Lock, lockFolder } from './lock.ts'
@@ -24,32 +24,7 @@ export interface ExportSummary {
   readonly bytes: number
 }
 
-/**
- * Exports a range of blocks to a folder: one file for each table and range of `blocksPerFile`
- * blocks, and `manifest.json`, which says what is there. docs/datasets.md describes both.
- *
- *     await exportDataset(client, { from: 0n, to: 'finalized', dir: 'mainnet', tables: ['blocks', 'transactions', 'logs'] })
- *
- * A folder grows by whole ranges. An export that failed, was aborted or was killed at any moment is
- * continued by the same call, and gives the same bytes as one that was not interrupted; with a
- * larger `to`, a later call extends the folder.
- *
- * With `shard`, several processes or machines export a share each; docs/scale.md describes that.
- *
- * Each block must have the number that was requested, name the previous one as its parent, also
- * across runs, and come with one receipt for each of its transactions.
- *
- * Throws `OptionError` at once for invalid options, and rejects with it for a folder that has other
- * ones. Rejects with `IntegrityError` when replies contradict each other or the folder, with an
- * `Error` that names the path when the folder is damaged, in use or cannot be written, and
- * otherwise with the same errors as `client.call`.
- */
-export function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
-  checkClient(client)
-  return runExport(client, checkExportOptions(options))
-}
-
-/** Runs a job whose options were checked. */
+/** Exports to a folder, with options that were checked. */
 export async function runExport(client: Client, job: ExportJob): Promise<ExportSummary> {
   if (job.shard !== undefined) {
     const { from, to, ...added } = await exportShard(client, job, job.shard)

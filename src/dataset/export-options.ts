@@ -8,7 +8,6 @@ import type { Quantity } from '../eth/codec/quantity.ts'
 import { show } from '../text.ts'
 import { missingOf, type VerifyLevel, verifyLevels } from './checks.ts'
 import { checkTables, columnsOf } from './columns.ts'
-import { checkDir } from './folder.ts'
 import { type DatasetFormat, type DatasetHeader, formats } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { checkShard, type Shard } from './shard.ts'
@@ -68,7 +67,7 @@ const known = ['from', 'to', 'dir', 'format', 'tables', 'columns', 'blocksPerFil
 export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   check.onlyKnown('options', options, known)
   const { signal, onProgress, columns, shard, maxBytes = 16 * MiB, verify: level = 'link' } = options
-  const dir = checkDir(options.dir)
+  const dir = check.folder('dir', options.dir)
   const format = check.oneOf('format', options.format ?? 'parquet', formats)
   if (format === 'ndjson.zst' && !hasZstd)
     throw new OptionError('format', 'another format: Zstandard needs Node.js 22.15, 23.8 or later', `${show(format)} with Node.js ${process.versions.node}`)

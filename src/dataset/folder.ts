@@ -2,19 +2,12 @@ import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
 import { reasonOf } from '../system-error.ts'
-import { show } from '../text.ts'
 import { writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
 import { PARTS } from './parts.ts'
 import { type DatasetTable, tableNames } from './tables.ts'
 import { isWhole } from './whole-files.ts'
-
-/** Checks the path of a folder, which has no NUL in it on any system. Throws `OptionError`. */
-export function checkDir(dir: unknown, option = 'dir'): string {
-  if (typeof dir === 'string' && dir !== '' && !dir.includes('\0')) return dir
-  throw new OptionError(option, 'the path of a folder', show(dir))
-}
 
 /** Throws `OptionError` unless the folder is there. */
 export async function checkIsFolder(dir: string, option = 'dir'): Promise<void> {

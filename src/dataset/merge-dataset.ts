@@ -6,7 +6,7 @@ import { show } from '../text.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { checkAlike } from './check-same.ts'
 import { syncFolder } from './disk.ts'
-import { checkDir, checkEmpty, checkFiles, makeFolder, makeTableFolders, removeEmpty, removeLeftovers } from './folder.ts'
+import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeEmpty, removeLeftovers } from './folder.ts'
 import { type Contradiction, contradictionIn, type Found, furthest, missingText, tile } from './join-parts.ts'
 import { LOCK, lockFolder } from './lock.ts'
 import { type DatasetHeader, lastOf, type Manifest, ManifestFile, readManifest } from './manifest.ts'
@@ -40,29 +40,15 @@ export interface MergeSummary extends Written {
   readonly to: bigint
 }
 
-/**
- * Makes a dataset of the parts that shards have written into one folder, or into one folder each:
- * byte for byte what a single export writes.
- *
- *     const { to } = await mergeDataset(['mainnet-1', 'mainnet-2'], { into: 'mainnet' })
- *
- * All blocks that the runs were asked for have to be there, and each range has to begin with the
- * child of the last block of the one before. Nothing is written otherwise. Files are linked, not
- * copied, where the file system allows; parts are removed when the manifest names them, and folders
- * other than the dataset's stay as they are. It may be killed at any moment, and called again.
- *
- * Reads no file of rows: `verifyDataset` does. Rejects with `OptionError` for folders that are not
- * parts of one dataset, with `IntegrityError` for parts that contradict each other or are damaged,
- * and with an `Error` that names what is missing, in use or cannot be written.
- */
-export async function mergeDataset(dirs: readonly string[], options: MergeDatasetOptions = {}): Promise<MergeSummary> {
+/** Checks the options, and makes a dataset of what is in the folders. */
+export async function runMerge(dirs: readonly string[], options: MergeDatasetOptions): Promise<MergeSummary> {
   check.onlyKnown('options', options, ['into', 'signal', 'onProgress'])
   const { into, signal, onProgress } = options
   if (!Array.isArray(dirs) || dirs.length === 0) throw new OptionError('dirs', 'one or more folders', show(dirs))
-  const sources = [...new Set(dirs.map((dir) => resolve(checkDir(dir))))]
+  const sources = [...new Set(dirs.map((dir) => resolve(check.folder('dir', dir))))]
   if (signal !== undefined) check.signal(signal)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
-  const dir = into === undefined ? (sources[0] as string) : resolve(checkDir(into, 'into'))
+  const dir = into === undefined ? (sources[0] as string) : resolve(check.folder('into', into))
   signal?.throwIfAborted()
   for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   const made = await makeFolder(dir, 'into')

@@ -8,7 +8,7 @@ import { shellWord } from '../text.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { compareRows } from './compare-rows.ts'
-import { checkDir, checkIsFolder } from './folder.ts'
+import { checkIsFolder } from './folder.ts'
 import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { hasParts } from './parts.ts'
@@ -68,26 +68,8 @@ export interface DatasetReport {
   readonly against: { readonly blocks: number; readonly seed: number } | null
 }
 
-/**
- * Verifies a folder that `exportDataset` wrote, without a node, and says what was proven:
- *
- * - `files`: the manifest and each file have their digests, and there is nothing else;
- * - `rows`: each block has its rows in each table, in order, and they fit one another;
- * - `link`: each block names the one before it as its parent;
- * - `header`, `transactionsRoot`, `receiptsRoot` and so on: hashes and roots that are recomputed
- *   from the rows, as far as the stored columns allow.
- *
- *     const { checks, skipped, uncovered, lastHash } = await verifyDataset('mainnet')
- *
- * A person who can write the folder can write digests, too, but cannot make other rows with the
- * hashes of the chain. So compare `lastHash` with one that you trust, or pass a client as
- * `against`.
- *
- * Rejects at the first mismatch with `IntegrityError`, which names file, block and field, with
- * what was expected and found. Rejects with `OptionError` for invalid options, a path that is not a
- * folder, and a dataset that this version of Node.js cannot read.
- */
-export async function verifyDataset(dir: string, options: VerifyDatasetOptions = {}): Promise<DatasetReport> {
+/** Checks the options, and verifies the folder. */
+export async function runVerification(dir: string, options: VerifyDatasetOptions): Promise<DatasetReport> {
   const job = checkVerifyOptions(dir, options)
   const { senders, signal, against } = job
   signal?.throwIfAborted()
@@ -147,7 +129,7 @@ const LARGEST_SEED = 2 ** 31 - 1
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJob {
-  checkDir(dir)
+  check.folder('dir', dir)
   check.onlyKnown('options', options, ['senders', 'against', 'sample', 'seed', 'signal', 'onProgress'])
   const { senders = false, against, sample, seed, signal, onProgress } = options
   if (against !== undefined) checkClient(against, 'against')

@@ -1,11 +1,10 @@
-import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
+import type { GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { lineReader } from '../bulk/lines.ts'
 import { resolveRange } from '../bulk/range.ts'
 import type { StreamOptions } from '../bulk/range-stream.ts'
-import * as check from '../check.ts'
-import { type Client, checkClient } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
 import { type Estimate, sum, whole } from './estimate.ts'
-import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
+import { type CheckedPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
 import { planReceipts, type ReceiptsPlan } from './receipts-ways.ts'
 import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
@@ -19,20 +18,6 @@ export interface BlocksPlan extends Plan {
   readonly diskBytes: Estimate
   /** What receipts cost by each way; null without receipts. */
   readonly receipts: ReceiptsPlan | null
-}
-
-/**
- * Estimates what `getBlocks` and `hexline blocks` take with these options, in the same way as
- * `planExport`.
- *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as
- * `getBlocks`.
- */
-export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<BlocksPlan> {
-  checkClient(client)
-  check.anObject('options', options)
-  const { sample, provider, ...job } = options
-  return runBlocksPlan(client, checkOptions(job), checkPlanOptions({ sample, provider }))
 }
 
 /** Plans a job whose options were checked. */

@@ -1,13 +1,12 @@
 import { resolveRange } from '../bulk/range.ts'
-import * as check from '../check.ts'
-import { type Client, checkClient } from '../client/client.ts'
-import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../dataset/export-options.ts'
+import type { Client } from '../client/client.ts'
+import type { ExportDatasetOptions, ExportJob } from '../dataset/export-options.ts'
 import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import { type Estimate, whole } from './estimate.ts'
 import { planFiles, type TablePlan } from './files.ts'
-import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
+import { type CheckedPlanOptions, onceOf, type Plan, type PlanOptions, partOf, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
 import { planReceipts, type ReceiptsPlan } from './receipts-ways.ts'
 import { BLOCKS_AHEAD, estimatorFor, takeSample } from './sample.ts'
@@ -26,28 +25,6 @@ export interface ExportPlan extends Plan {
   readonly diskBytes: Estimate
   /** What receipts cost by each way; null for tables that need none. */
   readonly receipts: ReceiptsPlan | null
-}
-
-/**
- * Estimates what an export into a new folder takes: calls, bytes over the wire and on disk, time,
- * and units of providers. Takes the options of `exportDataset`, and writes nothing but temporary
- * files, which it removes.
- *
- *     const { wireBytes, diskBytes, duration } = await planExport(client, { from: 0n, to: 'finalized', tables: ['logs'] })
- *
- * It fetches 20 blocks as the export would, and 200 headers, spread evenly over the range, so
- * that growth along the chain is counted. All figures come with a range that holds in 95 of 100
- * cases; docs/plan.md says what they do not know.
- *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as
- * `exportDataset`.
- */
-export function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
-  checkClient(client)
-  check.anObject('options', options)
-  if ('shard' in options && options.shard !== undefined) throw new OptionError('shard', 'undefined: a plan is of the whole range', show(options.shard))
-  const { sample, provider, dir = '.', ...job } = options
-  return runExportPlan(client, checkExportOptions({ ...job, dir }), checkPlanOptions({ sample, provider }))
 }
 
 /** Plans an export whose options were checked. */

@@ -1,6 +1,6 @@
 import type { AuditLevel } from '../bulk/audit.ts'
 import { BlockLogsFetcher } from '../bulk/block-logs.ts'
-import { checkLogOptions, type LogRange, type LogsOptions } from '../bulk/get-logs.ts'
+import type { LogRange, LogsOptions } from '../bulk/get-logs.ts'
 import { LogFetcher } from '../bulk/log-fetch.ts'
 import { copiedLogs } from '../bulk/log-lines.ts'
 import type { LogSpan } from '../bulk/log-reply.ts'
@@ -8,15 +8,14 @@ import type { LogStreamOptions } from '../bulk/log-stream.ts'
 import { chainIdOf, isFinal, resolveRange } from '../bulk/range.ts'
 import { rangeLimitsOf } from '../bulk/range-limits.ts'
 import { firstRangeSize } from '../bulk/range-size.ts'
-import * as check from '../check.ts'
-import { type Client, checkClient } from '../client/client.ts'
+import type { Client } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type AuditPlan, auditPlan, auditsOf } from './audits.ts'
 import { Counts, countingClient } from './counting-client.ts'
 import { type Estimate, mean, whole } from './estimate.ts'
 import { RANGES_AHEAD, rangesFor } from './log-ranges.ts'
 import { sampleWindows, windowEstimator } from './log-windows.ts'
-import { type CheckedPlanOptions, checkPlanOptions, onceOf, type Part, type Plan, type PlanOptions, planOf } from './plan.ts'
+import { type CheckedPlanOptions, onceOf, type Part, type Plan, type PlanOptions, planOf } from './plan.ts'
 import { tablesFor } from './provider.ts'
 import { ATTEMPTS, takeSample, until } from './sample.ts'
 
@@ -34,19 +33,6 @@ export interface LogsPlan extends Plan {
   readonly audit: AuditLevel
   /** What each audit takes in addition to the logs; `peer` only where there are two endpoints. */
   readonly audits: readonly AuditPlan[]
-}
-
-/**
- * Estimates what `getLogs` and `hexline logs` take with these options. It fetches the logs of 20
- * or more parts of the range, and 200 headers and 20 blocks with their receipts for the audits.
- *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getLogs`.
- */
-export function planLogs(client: Client, options: PlanLogsOptions): Promise<LogsPlan> {
-  checkClient(client)
-  check.anObject('options', options)
-  const { sample, provider, ...job } = options
-  return runLogsPlan(client, checkLogOptions(job), checkPlanOptions({ sample, provider }))
 }
 
 /** Plans a job whose options were checked. */

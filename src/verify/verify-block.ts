@@ -1,8 +1,7 @@
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
-import { BlockVerifier } from './block-verifier.ts'
-import { loadSenderOf } from './sender.ts'
+import type { BlockVerifier } from './block-verifier.ts'
 import type { BlockLevel, Verification } from './verification.ts'
 
 /** Options of `verifyBlock`. */
@@ -46,8 +45,8 @@ export async function verifyBlock(block: Block, receipts?: readonly Receipt[] | 
   check.oneOf('level', level, ['header', 'full'])
   check.flag('senders', senders)
   if (chainId !== undefined) check.whole('chainId', chainId)
-  const senderOf = senders ? await loadSenderOf() : undefined
-  verifier ??= new BlockVerifier()
+  const senderOf = senders ? await (await import('./sender.ts')).loadSenderOf() : undefined
+  verifier ??= new (await import('./block-verifier.ts')).BlockVerifier()
   return verifier.verify(block, receipts ?? undefined, { level, chainId, senderOf })
 }
 
