@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import { FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
   type AskOptions,
@@ -16,7 +17,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
-import { isPassing, isTooMuch, mayBeTooMuch, type Split, splitAfter } from './log-split.ts'
+import { isTooMuch, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
@@ -56,28 +57,14 @@ export interface ReadLogs<T> extends LogSpan {
  */
 type FetchOptions = Pick<AskOptions, 'signal' | 'urgent' | 'avoid' | 'only' | 'attempts'>
 
-/** The same for one range of one group of addresses. */
-interface RangeOptions extends AskOptions {
-  /** Gets the endpoints that answer. */
-  readonly endpoints: Set<string>
-  /** It has failed for a reason other than its size, and is repeated until its deadline. */
-  readonly isPatient?: boolean
-  /** How many splits because of failures it lies within. */
-  readonly failures?: number
-}
-
 /**
  * Logs of one block that no reply could hold. If the node has given none (`isRefused`), it rejects
  * where they are known to be incomplete.
  */
 export type FetchBlock<T> = (number: number, signal: AbortSignal, isRefused: boolean) => Promise<T[]>
 
-/** Attempts for a range before it is split because of failures that may come from its size. */
+/** Attempts for a range before it counts as failed (failed-ranges.ts). */
 const ATTEMPTS_OF_RANGE = 2
-/** Attempts for a range, over some seconds, before its first block is asked for alone. */
-const ATTEMPTS_OF_SUSPECT = 6
-/** Where only a single block is answered, the rest follows in parts this many times shorter. */
-const SHRINKING = 8
 /** Attempts to have the same logs from a second endpoint. */
 const ATTEMPTS = 4
 
@@ -87,10 +74,8 @@ const ATTEMPTS = 4
  *     answered                    its bytes are kept until its logs are wanted (log-reply.ts)
  *     answered, but perhaps cut   both halves are asked for, and joined with what came
  *     refused as too large        its first part is asked for; the caller asks for the rest
- *     failed twice, perhaps as    the same with half of it, at most four times, each within
- *     too large                   the one before
- *     failed after four splits    its first block is asked for: if that is answered, the rest follows
- *                                 in shorter parts, else it is asked for again until its deadline
+ *     failed twice, perhaps as    its first half is asked for, or less, or one block; if that is
+ *     too large                   answered where the whole is not even then, its size is the reason
  *     failed otherwise            it is asked for again, until its deadline
  *     one block, and too large    its logs are taken from its receipts
  *
@@ -105,8 +90,8 @@ export class LogFetcher<T> {
   readonly #fetchBlock: FetchBlock<T>
   readonly #asker: LogAsker<T>
   readonly #second: SecondEndpoint
-  /** Ranges that were split. */
-  splits = 0
+  readonly #failed: FailedRanges<T>
+  #splits = 0
 
   constructor(client: Client, filter: CheckedFilter, reader: LogReader<T>, size: RangeSize, limits: RangeLimits, fetchBlock: FetchBlock<T>, blockHash?: Hash) {
     this.#client = client
@@ -117,6 +102,12 @@ export class LogFetcher<T> {
     this.#fetchBlock = fetchBlock
     this.#asker = new LogAsker(client, filter, reader, (endpoint, logs) => limits.mayBeCut(endpoint, logs), blockHash)
     this.#second = new SecondEndpoint(client)
+    this.#failed = new FailedRanges(size, (question, options) => this.#askRange(question, options))
+  }
+
+  /** Ranges that were split. */
+  get splits(): number {
+    return this.#splits + this.#failed.splits
   }
 
   /** Calls of `eth_getLogs`. */
@@ -244,7 +235,7 @@ export class LogFetcher<T> {
   /** The logs of a range, or of its first blocks if the whole was refused. */
   async #askRange(question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
     const { span } = question
-    const { attempts, failures = 0, urgent, isPatient = false } = options
+    const { attempts, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
     // What fails twice may fail for its size: then a smaller range is what helps.
     const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
@@ -253,17 +244,16 @@ export class LogFetcher<T> {
     try {
       reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
     } catch (error) {
-      // A caller that gives a number of attempts wants the range as it is: to compare it with what
-      // another endpoint gave, or to find out whether its size is why it failed.
-      const isForCaller = attempts !== undefined && !isTooMuch(error)
-      const split = isForCaller ? undefined : splitAfter(error, blocks, failures)
+      const split = splitAfter(error, blocks)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
-        return this.#askFirstPart(question, split.part, { ...options, failures: split.failures })
+        return this.#askFirstPart(question, split.part, options)
       }
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      if (isBrief) return this.#askSuspect(question, options, error)
-      throw error
+      // A caller that gives a number of attempts wants the range as it is: to compare it with what
+      // another endpoint gave, or to find out whether its size is why it failed.
+      if (blocks === 1 || attempts !== undefined || isPatient) throw error
+      return this.#failed.ask(question, options, error)
     }
     const whole = this.#answeredWhole(reply)
     if (whole === undefined) {
@@ -273,6 +263,7 @@ export class LogFetcher<T> {
       return this.#askFirstPart(question, taken, options)
     }
     const { items, count, received, tally } = whole
+    this.#failed.answered()
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
@@ -281,48 +272,9 @@ export class LogFetcher<T> {
     return { to: span.to, replies: [whole] }
   }
 
-  /**
-   * A range that failed although it was split, or for a reason that has nothing to do with its
-   * size: that is asked for until its deadline. Of any other, the size is the reason if its first
-   * block is answered where all of it is not: the rest follows in shorter parts.
-   */
-  async #askSuspect(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
-    const { group, span } = question
-    if (!mayBeTooMuch(reason)) {
-      if (!isPassing(reason)) throw reason
-      return this.#askRange(question, { ...options, isPatient: true })
-    }
-    if (isPassing(reason)) {
-      try {
-        return await this.#askRange(question, { ...options, attempts: ATTEMPTS_OF_SUSPECT })
-      } catch (error) {
-        if (!isPassing(error)) throw error
-      }
-    }
-    let part: Part<T>
-    try {
-      const first = { from: span.from, to: span.from }
-      part = await this.#askRange({ group, span: first }, { ...options, attempts: ATTEMPTS_OF_RANGE })
-    } catch (error) {
-      options.signal.throwIfAborted()
-      if (!isPassing(reason)) throw error
-      return this.#askRange(question, { ...options, isPatient: true })
-    }
-    // An outage may have ended in the meantime.
-    try {
-      return await this.#askRange(question, { ...options, attempts: ATTEMPTS })
-    } catch (error) {
-      options.signal.throwIfAborted()
-      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
-      this.splits++
-      return { ...part, most: Math.ceil((span.to - span.from + 1) / SHRINKING) }
-    }
-  }
-
   #learnFrom({ part, tooLarge }: Split, { from, to }: LogSpan, endpoint: string | undefined): void {
     if (tooLarge === 'blocks') this.#limits.takes(endpoint, part)
-    if (tooLarge === 'content') this.#size.refused(to - from + 1, part, to)
-    if (tooLarge === 'time') this.#size.refused(to - from + 1, part)
+    else this.#size.refused(to - from + 1, part, to)
   }
 
   /**
@@ -364,13 +316,14 @@ export class LogFetcher<T> {
    * others may be, which are left to the caller.
    */
   #askFirstPart({ group, span: { from, to } }: LogQuestion, size: number, options: RangeOptions): Promise<Part<T>> {
-    this.splits++
-    return this.#askRange({ group, span: { from, to: Math.min(to, from + Math.min(size, this.#size.blocks) - 1) } }, options)
+    const end = Math.min(to, from + Math.min(size, this.#size.blocks) - 1)
+    if (end < to) this.#splits++
+    return this.#askRange({ group, span: { from, to: end } }, options)
   }
 
   /** Both halves of a range, or the first blocks if the first half was refused. */
   async #askHalves({ group, span }: LogQuestion, items: readonly T[], options: RangeOptions): Promise<Part<T>> {
-    this.splits++
+    this.#splits++
     const { from, to } = span
     const middle = this.#middleOf(span, items)
     const halves = [
@@ -411,15 +364,6 @@ export class LogFetcher<T> {
       throw Object.assign(refusal, { message })
     }
   }
-}
-
-/** The replies to a question, of blocks that follow each other. */
-interface Part<T> {
-  /** Its last block, which may be one before the last one that was requested. */
-  readonly to: number
-  readonly replies: readonly LogReply<T>[]
-  /** Most blocks of the parts that follow. Default: a good size where logs are as dense as here. */
-  readonly most?: number
 }
 
 /**

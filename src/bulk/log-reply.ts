@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import { ALONE, AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../errors.ts'
 import { moved } from '../eth/codec/codec-path.ts'
@@ -47,6 +47,8 @@ export interface AskOptions {
   readonly only?: string | undefined
   /** Attempts until the call fails. Default: the client's. */
   readonly attempts?: number | undefined
+  /** It shares a POST with no other call. Default: not once it has failed. */
+  readonly isAlone?: boolean | undefined
   /** Replies that could not be used so far. */
   readonly unusable?: number | undefined
   /** Its logs are decoded when it arrives, whatever it holds. */
@@ -137,7 +139,7 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, isAlone = false, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
@@ -153,6 +155,7 @@ export class LogAsker<T> {
         [TALLY]: tally,
         [AVOID]: avoided,
         [ONLY]: only,
+        [ALONE]: isAlone ? 'always' : 'once-failed',
         signal,
         ...(attempts !== undefined && { attempts }),
       }

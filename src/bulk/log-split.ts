@@ -11,34 +11,22 @@ export interface Split {
   /** Number of blocks to request at a time. */
   readonly part: number
   /**
-   * What was too large: the number of `blocks`, which a limit of the endpoint's forbids; what the
-   * range has in it (`content`); or the `time` that it took. Undefined for a failure that may have
-   * nothing to do with its size.
+   * What was too large: the number of `blocks`, which a limit of the endpoint's forbids, or what
+   * the range has in it.
    */
-  readonly tooLarge: 'blocks' | 'content' | 'time' | undefined
-  /** How many splits because of failures the part lies within. */
-  readonly failures: number
+  readonly tooLarge: 'blocks' | 'content'
 }
 
-/** Nested splits because of failures; after these, an outage is as likely as the size. */
-const MOST_SPLITS_ON_FAILURE = 4
 /** Failures that may come from the size of the range. */
-const MAYBE_TOO_MUCH = ['timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
+const MAYBE_TOO_MUCH = ['network', 'timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
 /** What a node says in words that are not known may be about the size of the range, too. */
 const MAYBE_REFUSED = ['invalid', 'execution']
 
-/**
- * How to split a range of this many blocks after a failure; undefined if a smaller range does not
- * help.
- */
-export function splitAfter(error: unknown, blocks: number, failures: number): Split | undefined {
-  if (!(error instanceof HexlineError) || blocks === 1) return undefined
-  if (isTooMuch(error)) {
-    const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
-    return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content', failures }
-  }
-  if (!mayBeTooMuch(error) || failures >= MOST_SPLITS_ON_FAILURE) return undefined
-  return { part: Math.ceil(blocks / 2), tooLarge: error.kind === 'timeout' ? 'time' : undefined, failures: failures + 1 }
+/** How to split a range of this many blocks that was refused for its size; else undefined. */
+export function splitAfter(error: unknown, blocks: number): Split | undefined {
+  if (!isTooMuch(error) || blocks === 1) return undefined
+  const isOfBlocks = error instanceof RpcError && suggestedRange(error.said) === undefined && rangeLimit(error.said) !== undefined
+  return { part: partAfter(error, blocks), tooLarge: isOfBlocks ? 'blocks' : 'content' }
 }
 
 /** Whether the failure of a range may come from its size. */
@@ -48,8 +36,15 @@ export function mayBeTooMuch(error: unknown): boolean {
 }
 
 /** The node, or hexline, refused the size of the range or of its reply. */
-export function isTooMuch(error: unknown): boolean {
+export function isTooMuch(error: unknown): error is HexlineError {
   return error instanceof HexlineError && (error.kind === 'range-too-large' || error.kind === 'response-too-large')
+}
+
+/**
+ * The node did not answer in time: that is seen late, so it is not waited for again and again.
+ */
+export function isTooLate(error: unknown): boolean {
+  return error instanceof HexlineError && error.kind === 'timeout'
 }
 
 /**

@@ -100,8 +100,10 @@ export class RangeSize {
     const roomInTime = this.#targetMs / this.#ownTime(blocks, tookMs)
     const room = to < this.#farthest ? Math.min(1, roomInTime) : Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, roomInTime)
     this.#farthest = Math.max(this.#farthest, to)
-    const isNear = blocks * 2 > this.#refused
-    const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? CAREFUL_GROWTH : MOST_GROWTH)
+    const isNear = blocks * 2 >= this.#refused
+    // Of a few blocks, 5 % is less than one.
+    const careful = Math.max(CAREFUL_GROWTH, Math.min(blocks + 1, this.#refused - 1) / blocks)
+    const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? careful : MOST_GROWTH)
     // A range that is smaller than the current one proves nothing about larger ones, and one from
     // before a change proves nothing about the new size.
     const next = blocks * factor

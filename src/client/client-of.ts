@@ -15,7 +15,20 @@ import type { LinkedSignals } from '../wait/linked-signals.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
-import { AT_ONCE, AVOID, DECODE, HAS_SUBSTITUTE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, UNREAD, withInternals } from './internals.ts'
+import {
+  ALONE,
+  AT_ONCE,
+  AVOID,
+  DECODE,
+  HAS_SUBSTITUTE,
+  type NapUntil,
+  ONLY,
+  type PaceBy,
+  type RequestMarks,
+  TALLY,
+  UNREAD,
+  withInternals,
+} from './internals.ts'
 import { type CallSettings, checkCallSettings, givenSettings, type Settings } from './options.ts'
 import { scrubError } from './scrub-error.ts'
 import { type Listen, noWebSocket, type Subscription, subscription } from './subscribe.ts'
@@ -79,6 +92,7 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
       decode: request[DECODE],
       atOnce: request[AT_ONCE],
       hasSubstitute: request[HAS_SUBSTITUTE],
+      alone: request[ALONE],
       required,
       safe: isSafe(method),
       tried: request[AVOID] ?? NOT_TRIED,

@@ -138,6 +138,10 @@ export const ONLY: unique symbol = Symbol.for('hexline.only')
 
 /** The request does not wait for the end of the turn of the event loop, as `PooledCall` says. */
 export const AT_ONCE: unique symbol = Symbol.for('hexline.atOnce')
+
+/** Whether the request shares its POST, as `PooledCall` says. */
+export const ALONE: unique symbol = Symbol.for('hexline.alone')
+
 /** The caller has another way to get the result where endpoints lack the method. */
 export const HAS_SUBSTITUTE: unique symbol = Symbol.for('hexline.hasSubstitute')
 
@@ -150,4 +154,5 @@ export interface RequestMarks {
   readonly [DECODE]?: PooledCall['decode']
   readonly [AT_ONCE]?: boolean | undefined
   readonly [HAS_SUBSTITUTE]?: boolean | undefined
+  readonly [ALONE]?: PooledCall['alone']
 }

@@ -72,6 +72,11 @@ export interface PooledCall extends Call {
   readonly atOnce?: boolean | undefined
   /** The caller has another way to get the result where endpoints lack the method. */
   readonly hasSubstitute?: boolean | undefined
+  /**
+   * It shares a POST with no other call: never, or not once it has failed, since another call of
+   * its POST may be why.
+   */
+  readonly alone?: 'always' | 'once-failed' | undefined
   /** It keeps waiting for its endpoint even when routing gives that endpoint up. */
   readonly staysPut?: boolean | undefined
   /** This attempt also waits for an endpoint that was given up, since it may only be slow. */
@@ -98,6 +103,12 @@ export function staysPut(call: Call): boolean {
 /** The call, set to wait for an endpoint that was given up if the others fail it. */
 export function waitingForSlow(call: Call): PooledCall {
   return { ...call, waitsForSlow: true }
+}
+
+/** The call as it is sent again after a failure. */
+export function sentAgain(call: Call, changed: Pick<Call, 'tried' | 'heldBy' | 'stalls'>): PooledCall {
+  const { alone } = call as PooledCall
+  return { ...call, ...changed, alone: alone && 'always' }
 }
 
 /** A call with a single attempt waits, too: that attempt is its last. */

@@ -1,6 +1,6 @@
 import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiter, Waiting } from '../wait/waiting.ts'
-import { type Call, type Layer, type Reply, type Send, waitingForSlow } from './call.ts'
+import { type Call, type Layer, type Reply, type Send, sentAgain, waitingForSlow } from './call.ts'
 import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
 import { retryEvents } from './events.ts'
 import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
@@ -154,7 +154,7 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
     again({ error, wasSent, endpoint }, stalls, isPatient) {
       const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
       const heldBy = !safe && mayBeHeld(error, wasSent) ? endpoint : call.heldBy
-      call = { ...call, tried, heldBy, stalls }
+      call = sentAgain(call, { tried, heldBy, stalls })
       return next(isPatient ? waitingForSlow(call) : call)
     },
     giveUp: (failure, last) => (doubts === undefined ? last.error : doubts.conclude(failure, last)),

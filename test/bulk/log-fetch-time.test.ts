@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { HexlineError } from '../../src/index.ts'
 import { getLogs } from '../../src/index-bulk.ts'
 import { blockHash, blockOf, hexOf } from '../support/chain-server.ts'
+import { randomFrom } from '../support/random.ts'
 import { type Answer, cut, type Entry, each, errorOf, failed } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
@@ -98,33 +99,73 @@ describe('ranges of logs', () => {
 
 describe('a range', () => {
   it('that fails for a reason that is not its size is asked for again until it is answered', async () => {
-    for (const answer of [cut, each((entry) => failed(entry, -32000, 'header not found'))] as Answer[]) {
-      let failures = 0
-      const { url, ranges } = await startNode(
-        () => 20,
-        () => (failures++ < 3 ? answer : undefined),
-      )
-      expect(await blocksOf(url)).toEqual(right)
-      // It was not split.
-      expect(ranges.slice(0, 4)).toEqual(Array(4).fill({ from: 0, to: 9999 }))
-    }
+    let failures = 0
+    const { url, ranges } = await startNode(
+      () => 20,
+      () => (failures++ < 3 ? each((entry) => failed(entry, -32000, 'header not found')) : undefined),
+    )
+    expect(await blocksOf(url)).toEqual(right)
+    // It was not split.
+    expect(ranges.slice(0, 4)).toEqual(Array(4).fill({ from: 0, to: 9999 }))
+  })
+
+  it('that is answered as a whole after a part of it is not split', async () => {
+    let failures = 0
+    const { url, ranges } = await startNode(
+      () => 20,
+      () => (failures++ < 3 ? cut : undefined),
+    )
+    expect(await blocksOf(url)).toEqual(right)
+    const [whole, half] = [
+      { from: 0, to: 9999 },
+      { from: 0, to: 4999 },
+    ]
+    expect(ranges.slice(0, 5)).toEqual([whole, whole, half, half, whole])
+    expect(sizes(ranges)[5]).toBeGreaterThan(10_000)
   })
 
   const gateway: Answer = (_, response) => void response.writeHead(504, { 'content-type': 'text/html' }).end('<title>504 Gateway Time-out</title>')
-  it.each<[string, Answer]>([
+  const failures: [string, Answer][] = [
     ['a gateway times out', gateway],
+    ['the connection breaks', cut],
     ['the node says so', each((entry) => failed(entry, -32000, 'query timeout exceeded'))],
     ['the node fails', each((entry) => failed(entry, -32603, 'internal error'))],
     ['a proxy calls the request too large', (_, response) => void response.writeHead(413, { 'content-type': 'text/html' }).end('<title>413</title>')],
     ['the words are not known', each((entry) => failed(entry, -32000, 'das ist zu viel'))],
-  ])('of more than 100 blocks is too much, and %s: it is split until it is answered', async (_, answer) => {
+  ]
+  it.each(failures)('of more than 100 blocks is too much, and %s: it is split until it is answered', async (_, answer) => {
     const { url, ranges } = await startNode(
       () => 20,
       ({ from, to }) => (to - from >= 100 ? answer : undefined),
     )
     expect(await blocksOf(url, {}, 49_999)).toEqual(right.filter((block) => block < 50_000))
-    // Of 50,000 blocks, in parts of 79 at the least: 633, and those that fail.
-    expect(ranges.length).toBeLessThan(2000)
+    // 500 of 100 blocks, and those that fail.
+    expect(ranges.length).toBeLessThan(1500)
+  })
+
+  it.each(failures)('of more than 100 blocks is too much in a batch, too, where %s', async (_, answer) => {
+    const { url, ranges } = await startNode(
+      () => 20,
+      ({ from, to }) => (to - from >= 100 ? answer : undefined),
+    )
+    expect(await blocksOf(url, { batch: {} }, 49_999)).toEqual(right.filter((block) => block < 50_000))
+    expect(ranges.length).toBeLessThan(2500)
+  })
+
+  it('of more than 100 blocks is never answered: it is split until it is', async () => {
+    const { url } = await startNode((blocks) => (blocks > 100 ? 1e9 : 20))
+    expect(await blocksOf(url, { timeoutMs: 5000 }, 19_999)).toEqual(right.filter((block) => block < 20_000))
+  })
+
+  it('of a batch that fails as a whole, for two ranges in five, is hardly ever split', async () => {
+    const random = randomFrom(5)
+    const { url, ranges } = await startNode(
+      () => 20,
+      () => (random() < 0.4 ? (_, response) => void response.writeHead(502).end('<html>') : undefined),
+    )
+    expect(await blocksOf(url, { batch: {} })).toEqual(right)
+    // A hundred of 10,000 blocks, if they did not grow.
+    expect(ranges.length).toBeLessThan(200)
   })
 
   it.each<[string, Answer]>([
@@ -167,6 +208,26 @@ describe('a range', () => {
     expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000 }))).toMatchObject({ kind: 'server' })
     expect(clock.now() - started).toBeLessThan(90_000)
   })
+
+  it.each(failures.slice(0, 4))(
+    'that fails for good in the middle of a job, where %s, fails it at the deadline, while few others are asked for',
+    async (_, answer) => {
+      let answered = 0
+      const { url, ranges } = await startNode(
+        () => 20,
+        () => {
+          if (answered === 10) return answer
+          answered++
+          return undefined
+        },
+      )
+      const started = clock.now()
+      expect(await errorOf<HexlineError>(blocksOf(url, { deadlineMs: 60_000, batch: {}, retry: {} }))).toMatchObject({ method: 'eth_getLogs' })
+      expect(clock.now() - started).toBeGreaterThan(45_000)
+      expect(clock.now() - started).toBeLessThan(120_000)
+      expect(ranges.length).toBeLessThan(300)
+    },
+  )
 })
 
 describe('a range that a slow node cannot answer, while others are answered', () => {

@@ -35,6 +35,14 @@ describe('a range', () => {
     const { range, answer } = start()
     range.refused(10_000, 6000)
     expect(answer(2, {})).toEqual([6300, 6615])
+    range.refused(6615, 3308)
+    expect(answer(1, {})).toEqual([3473])
+  })
+
+  it('of a few blocks grows by one there, up to the one before', () => {
+    const { range, answer } = start()
+    range.refused(8, 4)
+    expect(answer(5, {})).toEqual([5, 6, 7, 7, 7])
   })
 
   it('stays as it is where an earlier part turns out to be dense, unless that takes too long', () => {

@@ -73,8 +73,11 @@ export class Entry implements EncodedCall, Awaited {
   readonly json: string
 
   state: EntryState = UNPLACED
-  /** Longest batch that it may be in: at most half of one whose replies were too large together. */
-  longest = Number.POSITIVE_INFINITY
+  /**
+   * Longest batch that it may be in: 1 for a call that travels alone, and at most half of one whose
+   * replies were too large together.
+   */
+  longest: number
   readonly #first: Caller
   #others: Caller[] | undefined
   #waitingCallers = 1
@@ -98,6 +101,7 @@ export class Entry implements EncodedCall, Awaited {
     this.stalls = call.stalls
     this.tally = call.tally
     this.isBound = call.isBound
+    this.longest = call.alone === 'always' ? 1 : Number.POSITIVE_INFINITY
     this.json = json
     this.#first = caller
     caller.entry = this

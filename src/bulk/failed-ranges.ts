@@ -1,0 +1,160 @@
+import { HexlineError } from '../errors.ts'
+import type { AskOptions, LogQuestion, LogReply } from './log-reply.ts'
+import { isPassing, isTooLate, mayBeTooMuch } from './log-split.ts'
+import type { RangeSize } from './range-size.ts'
+
+/** How the logs of one range are asked for. */
+export interface RangeOptions extends AskOptions {
+  /** Gets the endpoints that answer. */
+  readonly endpoints: Set<string>
+  /** It has failed for a reason other than its size, and is repeated until its deadline. */
+  readonly isPatient?: boolean
+}
+
+/** The replies to a question, of blocks that follow each other. */
+export interface Part<T> {
+  /** Its last block, which may be one before the last one that was requested. */
+  readonly to: number
+  readonly replies: readonly LogReply<T>[]
+  /** Most blocks of the parts that follow. Default: a good size where logs are as dense as here. */
+  readonly most?: number
+}
+
+/** A part of a range that was answered where the range was not. */
+interface FoundPart<T> {
+  readonly part: Part<T>
+  /** The least number of blocks that failed. */
+  readonly failed: number
+  /** Most blocks of the parts that follow. */
+  readonly most: number
+}
+
+/** Asks for a range, or for its first blocks. With `attempts`, it rejects if so many fail. */
+type AskRange<T> = (question: LogQuestion, options: RangeOptions) => Promise<Part<T>>
+
+/** How often a range is halved until one block alone is asked for. */
+const MOST_HALVINGS = 4
+/** Attempts for each part. */
+const ATTEMPTS_OF_PART = 2
+/** Attempts for the whole before one block alone is asked for, over some seconds. */
+const ATTEMPTS_BEFORE_BLOCK = 6
+/** Where only one block is answered, the rest follows in parts this many times shorter. */
+const SHRINKING = 8
+/** Attempts for the whole once a part has been answered. */
+const ATTEMPTS_TO_CONFIRM = 3
+
+/**
+ * What becomes of ranges that have failed without a word about their size. It may be the reason: a
+ * part is then answered where the whole is not. Or there is an outage, in which nothing is
+ * answered. It may end at any moment, so the size is only taken for the reason if the whole fails
+ * once more after a part was answered.
+ */
+export class FailedRanges<T> {
+  readonly #size: RangeSize
+  readonly #askRange: AskRange<T>
+  /** Ends when the range that finds out why ranges fail is answered, or fails for good. */
+  #inDoubt: Promise<void> | undefined
+  /** Ranges that were answered so far. */
+  #answered = 0
+  /** Such a range has failed for good, and none was answered meanwhile or since. */
+  #isHopeless = false
+  /** Ranges that were split. */
+  splits = 0
+
+  constructor(size: RangeSize, askRange: AskRange<T>) {
+    this.#size = size
+    this.#askRange = askRange
+  }
+
+  /** A range was answered. */
+  answered(): void {
+    this.#answered++
+    this.#isHopeless = false
+  }
+
+  /**
+   * The logs of a range that has failed for this reason, or of its first blocks. Where several fail
+   * at once, one of them finds out why, and the others wait: they are asked for again once it is
+   * answered.
+   */
+  async ask(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
+    const isInDoubt = mayBeTooMuch(reason) || isPassing(reason)
+    // Those that fail may also have taken the time of one that was never sent.
+    if (this.#inDoubt !== undefined && (isInDoubt || isTooLate(reason))) {
+      await this.#inDoubt
+      return this.#askRange(firstPart(question, this.#size.blocks), options)
+    }
+    if (!isInDoubt || this.#isHopeless) throw reason
+    const answered = this.#answered
+    let end = () => {}
+    this.#inDoubt = new Promise((resolve) => {
+      end = resolve
+    })
+    try {
+      return await this.#findOut(question, { ...options, isAlone: true }, reason)
+    } catch (error) {
+      this.#isHopeless = this.#answered === answered && !options.signal.aborted
+      throw error
+    } finally {
+      this.#inDoubt = undefined
+      end()
+    }
+  }
+
+  /**
+   * Where the size is the reason, the rest follows in parts that are answered, and so do later
+   * ranges. Otherwise the range is asked for until its deadline.
+   */
+  async #findOut(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
+    const found = mayBeTooMuch(reason) ? await this.#askPart(question, options, reason) : undefined
+    if (found === undefined) {
+      if (!isPassing(reason)) throw reason
+      return this.#askRange(question, { ...options, isPatient: true })
+    }
+    const { part, failed, most } = found
+    if (part.to === question.span.to) return part
+    // What comes too late is not waited for again.
+    const whole = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_TO_CONFIRM)
+    if (whole !== undefined) return whole
+    this.#size.refused(failed, most)
+    this.splits++
+    return { ...part, most }
+  }
+
+  /**
+   * The logs of the first half of a range that failed for this reason, of less, or of one block; or
+   * of all of it, after all. Undefined if none of them is answered.
+   */
+  async #askPart(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<FoundPart<T> | undefined> {
+    const attempts = isTooLate(reason) ? 1 : ATTEMPTS_OF_PART
+    const tryFirst = (blocks: number) => this.#try(firstPart(question, blocks), options, attempts)
+    const { from, to } = question.span
+    let failed = to - from + 1
+    for (let halvings = 0; halvings < MOST_HALVINGS && failed > 1; halvings++) {
+      const blocks = Math.min(Math.ceil(failed / 2), this.#size.blocks)
+      const part = await tryFirst(blocks)
+      if (part !== undefined) return { part, failed, most: blocks }
+      failed = blocks
+    }
+    const most = Math.ceil(failed / SHRINKING)
+    const whole = isPassing(reason) && !isTooLate(reason) ? await this.#try(question, options, ATTEMPTS_BEFORE_BLOCK) : undefined
+    const part = whole ?? (failed > 1 ? await tryFirst(1) : undefined)
+    return part && { part, failed, most }
+  }
+
+  /** The logs of a range, or of its first blocks; undefined if so many attempts fail. */
+  async #try(question: LogQuestion, options: RangeOptions, attempts: number): Promise<Part<T> | undefined> {
+    try {
+      return await this.#askRange(question, { ...options, attempts })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      if (!(error instanceof HexlineError) || error.kind === 'closed') throw error
+      return undefined
+    }
+  }
+}
+
+/** The first blocks of a range, at most this many. */
+function firstPart({ group, span: { from, to } }: LogQuestion, blocks: number): LogQuestion {
+  return { group, span: { from, to: Math.min(to, from + blocks - 1) } }
+}
