@@ -1,4 +1,5 @@
 import { HexlineError } from '../errors.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import type { AskOptions, LogQuestion, LogReply } from './log-reply.ts'
 import { isPassing, isTooLate, mayBeTooMuch } from './log-split.ts'
 import type { RangeSize } from './range-size.ts'
@@ -32,16 +33,19 @@ interface FoundPart<T> {
 /** Asks for a range, or for its first blocks. With `attempts`, it rejects if so many fail. */
 type AskRange<T> = (question: LogQuestion, options: RangeOptions) => Promise<Part<T>>
 
-/** How often a range is halved until one block alone is asked for. */
+/** How often a range is halved; after that, it begins with the block that was answered. */
 const MOST_HALVINGS = 4
 /** Attempts for each part. */
 const ATTEMPTS_OF_PART = 2
-/** Attempts for the whole before one block alone is asked for, over some seconds. */
-const ATTEMPTS_BEFORE_BLOCK = 6
+/** Attempts for the whole where not even a block is answered. */
+const ATTEMPTS_OVER_SECONDS = 6
 /** Where only one block is answered, the rest follows in parts this many times shorter. */
 const SHRINKING = 8
 /** Attempts for the whole once a part has been answered. */
 const ATTEMPTS_TO_CONFIRM = 3
+
+/** Why a range that is under way is no longer waited for: its size has turned out to be too large. */
+export const TOO_LARGE: unique symbol = Symbol('so many blocks are not answered')
 
 /**
  * What becomes of ranges that have failed without a word about their size. It may be the reason: a
@@ -54,6 +58,8 @@ export class FailedRanges<T> {
   readonly #askRange: AskRange<T>
   /** Ends when the range that finds out why ranges fail is answered, or fails for good. */
   #inDoubt: Promise<void> | undefined
+  /** Ranges that are under way. */
+  readonly #underWay = new Set<{ readonly blocks: number; readonly stop: AbortController }>()
   /** Ranges that were answered so far. */
   #answered = 0
   /** Such a range has failed for good, and none was answered meanwhile or since. */
@@ -64,6 +70,22 @@ export class FailedRanges<T> {
   constructor(size: RangeSize, askRange: AskRange<T>) {
     this.#size = size
     this.#askRange = askRange
+  }
+
+  /**
+   * Waits for `ask`, which is given a signal. Rejects with `TOO_LARGE` where it turns out meanwhile
+   * that so many blocks are not answered.
+   */
+  async whileSizeMayFit<R>(blocks: number, signal: AbortSignal, ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    const { stop, release } = stopWith(signal)
+    const range = { blocks, stop }
+    this.#underWay.add(range)
+    try {
+      return await ask(stop.signal)
+    } finally {
+      this.#underWay.delete(range)
+      release()
+    }
   }
 
   /** A range was answered. */
@@ -91,7 +113,8 @@ export class FailedRanges<T> {
       end = resolve
     })
     try {
-      return await this.#findOut(question, { ...options, isAlone: true }, reason)
+      // Others wait for it, or may fail for the same reason while they hold the slots for bulk calls.
+      return await this.#findOut(question, { ...options, isAlone: true, urgent: true }, reason)
     } catch (error) {
       this.#isHopeless = this.#answered === answered && !options.signal.aborted
       throw error
@@ -117,29 +140,35 @@ export class FailedRanges<T> {
     const whole = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_TO_CONFIRM)
     if (whole !== undefined) return whole
     this.#size.refused(failed, most)
+    for (const { blocks, stop } of this.#underWay) if (blocks >= failed) stop.abort(TOO_LARGE)
     this.splits++
     return { ...part, most }
   }
 
   /**
-   * The logs of the first half of a range that failed for this reason, of less, or of one block; or
-   * of all of it, after all. Undefined if none of them is answered.
+   * The largest part of a range that is answered where the range failed for this reason: its first
+   * half, half of that and so on, or its first block. Undefined if not even the block is answered.
    */
   async #askPart(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<FoundPart<T> | undefined> {
     const attempts = isTooLate(reason) ? 1 : ATTEMPTS_OF_PART
     const tryFirst = (blocks: number) => this.#try(firstPart(question, blocks), options, attempts)
     const { from, to } = question.span
     let failed = to - from + 1
-    for (let halvings = 0; halvings < MOST_HALVINGS && failed > 1; halvings++) {
+    let block = await tryFirst(1)
+    if (block === undefined && isPassing(reason) && !isTooLate(reason)) {
+      // An outage of some seconds is over by then.
+      const whole = await this.#try(question, options, ATTEMPTS_OVER_SECONDS)
+      if (whole !== undefined) return { part: whole, failed, most: failed }
+      block = await tryFirst(1)
+    }
+    if (block === undefined) return undefined
+    for (let halvings = 0; halvings < MOST_HALVINGS && failed > 2; halvings++) {
       const blocks = Math.min(Math.ceil(failed / 2), this.#size.blocks)
       const part = await tryFirst(blocks)
       if (part !== undefined) return { part, failed, most: blocks }
       failed = blocks
     }
-    const most = Math.ceil(failed / SHRINKING)
-    const whole = isPassing(reason) && !isTooLate(reason) ? await this.#try(question, options, ATTEMPTS_BEFORE_BLOCK) : undefined
-    const part = whole ?? (failed > 1 ? await tryFirst(1) : undefined)
-    return part && { part, failed, most }
+    return { part: block, failed, most: Math.ceil(failed / SHRINKING) }
   }
 
   /** The logs of a range, or of its first blocks; undefined if so many attempts fail. */

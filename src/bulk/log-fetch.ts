@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
+import { FailedRanges, type Part, type RangeOptions, TOO_LARGE } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
   type AskOptions,
@@ -74,8 +74,8 @@ const ATTEMPTS = 4
  *     answered                    its bytes are kept until its logs are wanted (log-reply.ts)
  *     answered, but perhaps cut   both halves are asked for, and joined with what came
  *     refused as too large        its first part is asked for; the caller asks for the rest
- *     failed twice, perhaps as    its first half is asked for, or less, or one block; if that is
- *     too large                   answered where the whole is not even then, its size is the reason
+ *     failed twice, perhaps as    a part of it is asked for: if that is answered where the whole
+ *     too large                   is not even then, its size is the reason (failed-ranges.ts)
  *     failed otherwise            it is asked for again, until its deadline
  *     one block, and too large    its logs are taken from its receipts
  *
@@ -240,10 +240,14 @@ export class LogFetcher<T> {
     // What fails twice may fail for its size: then a smaller range is what helps.
     const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
+    const asked = { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) }
     let reply: LogReply<T>
     try {
-      reply = await this.#asker.ask(question, { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) })
+      reply = await (isBrief
+        ? this.#failed.whileSizeMayFit(blocks, options.signal, (signal) => this.#asker.ask(question, { ...asked, signal }))
+        : this.#asker.ask(question, asked))
     } catch (error) {
+      if (error === TOO_LARGE) return this.#askFirstPart(question, this.#size.blocks, options)
       const split = splitAfter(error, blocks)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
