@@ -44,7 +44,7 @@ const SHRINKING = 8
 /** Attempts for the whole once a part has been answered. */
 const ATTEMPTS_TO_CONFIRM = 3
 
-/** Why a range that is under way is no longer waited for: its size has turned out to be too large. */
+/** Why a range is no longer waited for: its size has turned out to be too large. */
 export const TOO_LARGE: unique symbol = Symbol('so many blocks are not answered')
 
 /**
@@ -113,7 +113,7 @@ export class FailedRanges<T> {
       end = resolve
     })
     try {
-      // Others wait for it, or may fail for the same reason while they hold the slots for bulk calls.
+      // Others wait for it, or hold the slots for bulk calls until they fail for the same reason.
       return await this.#findOut(question, { ...options, isAlone: true, urgent: true }, reason)
     } catch (error) {
       this.#isHopeless = this.#answered === answered && !options.signal.aborted
