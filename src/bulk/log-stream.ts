@@ -19,7 +19,7 @@ import { ordered } from './ordered.ts'
 import { PatientCalls } from './patient-calls.ts'
 import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
 import { rangeLimitsOf } from './range-limits.ts'
-import { firstRangeSize } from './range-size.ts'
+import { firstRangeSize, type RangeSize } from './range-size.ts'
 import type { Progress } from './range-stream.ts'
 import type { Bounds } from './read-ahead.ts'
 
@@ -55,6 +55,22 @@ export interface LogProgress extends Progress {
   readonly splits: number
   /** What has been proven so far. */
   readonly audit: AuditReport
+}
+
+/** A stream that has begun: its range is resolved, and the first logs are there. */
+interface Job<T> {
+  /** The client, whose calls end with `stop`. */
+  readonly client: Client
+  readonly stop: AbortSignal
+  readonly fetcher: LogFetcher<T>
+  readonly size: RangeSize
+  readonly ask: (span: LogSpan, signal: AbortSignal, urgent: boolean) => Promise<FetchedLogs<T>>
+  readonly auditor: Auditor<T>
+  readonly level: AuditLevel
+  readonly span: LogSpan
+  /** Hash of the last block. */
+  readonly tail: Hash
+  readonly first: FetchedLogs<T>
 }
 
 /** Spans in flight: any of them may turn out to be much larger than those before. */
@@ -105,83 +121,101 @@ export class LogStream<T> {
 
   /** Pages tile the range. */
   async *pages(): AsyncGenerator<ReadLogs<T>, void, undefined> {
-    const { signal, filter, maxBytes, onProgress, blockHash, isProvenLater = false } = this.#options
-    const client = this.#client
+    const { signal } = this.#options
     const { stop, release } = stopWith(signal)
     try {
       signal?.throwIfAborted()
-      const stoppable = client.with({ signal: stop.signal })
-      const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
-      const size = firstRangeSize(client, filter)
-      const fetcher = new LogFetcher(
-        client,
-        filter,
-        this.#reader,
-        size,
-        rangeLimitsOf(client),
-        (number, each, isRefused) => this.#logsOfBlock(blocks, number, each, isRefused),
-        this.#options.blockHash,
-      )
-      const sources = this.#options.audit === 'peer' ? sourcesOf(client) : () => []
-      const ask = async (each: LogSpan, given: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal: given, urgent, avoid: sources() })
-      // The first span shows what the node accepts, and how large its replies are, before others
-      // are requested.
-      const askFirst = async (each: LogSpan) => {
-        await learnHistory(client, BigInt(each.from), stop.signal)
-        return ask(cutAfter(each, size.blocks)[0], stop.signal, false)
-      }
-      const given = firstSpan(this.#options.range, size.blocks)
-      const earlyFirst = given && askFirst(given)
-      earlyFirst?.catch(() => {})
-      const target = await this.#target(stoppable)
-      const { span, tail } = target
-      const level = this.#options.audit ?? (target.isFinal ? 'bloom' : 'none')
-      const auditor = this.#auditorOf(fetcher, blocks, span, level, stop.signal)
-      this.#auditor = auditor
-      await auditor.start()
-      this.#options.onAudit?.(auditor.report)
-      const total = span.to - span.from + 1
-      const counts = { done: 0, bytes: 0, logs: 0 }
-      const givers = new LogGivers(client)
-      const first = await (earlyFirst ?? askFirst(span))
-      const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
-      const cut = (each: PartedSpan) => cutAfter(each, size.blocks)
-      for await (const fetched of joined(first, ordered(others, ask, boundsAfter(first, size.blocks, maxBytes), stop.signal, clockOf(client), cut))) {
-        // A second endpoint is asked for the same ranges.
-        const pages = level === 'peer' ? [await fetcher.read(fetched, stop.signal)] : fetcher.pages(fetched, stop.signal)
-        // All logs have arrived: the last block is asked for while the last pages are decoded. Not
-        // where an audit has yet to ask for headers or receipts: it comes after these, too.
-        const early = level === 'none' && fetched.to === span.to ? this.#lastHash(stoppable, span) : undefined
-        early?.catch(() => {})
-        const { calls } = fetcher
-        for await (const page of pages) {
-          signal?.throwIfAborted()
-          const items = await auditor.check(page)
-          // A node without a block refuses a question by its hash: no logs are left out in silence.
-          if (level === 'none' && !isProvenLater && blockHash === undefined) givers.gave(page)
-          if (page.to === span.to) {
-            // Anew, if logs had to be requested again since.
-            const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(stoppable, span)
-            await this.#checkTail(hash, items, span, tail)
-            await givers.check(span.to, tail, stop.signal)
-          }
-          counts.done += page.to - page.from + 1
-          counts.bytes += page.received
-          counts.logs += items.length
-          yield { ...page, items }
-          onProgress?.({ number: BigInt(page.to), ...counts, total, calls: fetcher.calls, splits: fetcher.splits, audit: auditor.report })
-          // Pages that have arrived follow each other without a turn of the event loop: meanwhile
-          // nothing would be sent or received.
-          await turnEnd()
-        }
-      }
-      await auditor.end()
+      yield* this.#pages(await this.#start(stop.signal))
     } catch (error) {
-      throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
+      throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
     } finally {
       release()
       stop.abort()
     }
+  }
+
+  /** Resolves the range, starts the audit, and waits for the first reply. */
+  async #start(stop: AbortSignal): Promise<Job<T>> {
+    const { range, filter, audit } = this.#options
+    const client = this.#client
+    const stoppable = client.with({ signal: stop })
+    const blocks = new BlockLogsFetcher(client, this.#reader.receipts)
+    const size = firstRangeSize(client, filter)
+    const fetchBlock = (number: number, each: AbortSignal, isRefused: boolean) => this.#logsOfBlock(blocks, number, each, isRefused)
+    const fetcher = new LogFetcher(client, filter, this.#reader, size, rangeLimitsOf(client), fetchBlock, this.#options.blockHash)
+    const sources = audit === 'peer' ? sourcesOf(client) : () => []
+    const ask = async (each: LogSpan, signal: AbortSignal, urgent: boolean) => fetcher.fetch(each, { signal, urgent, avoid: sources() })
+    // The first span shows what the node accepts, and how large its replies are, before others
+    // are requested.
+    const askFirst = async (each: LogSpan) => {
+      await learnHistory(client, BigInt(each.from), stop)
+      return ask(cutAfter(each, size.blocks)[0], stop, false)
+    }
+    const given = firstSpan(range, size.blocks)
+    const earlyFirst = given && askFirst(given)
+    earlyFirst?.catch(() => {})
+    const { span, tail, isFinal } = await this.#target(stoppable)
+    const level = audit ?? (isFinal ? 'bloom' : 'none')
+    const auditor = this.#auditorOf(fetcher, blocks, span, level, stop)
+    this.#auditor = auditor
+    await auditor.start()
+    this.#options.onAudit?.(auditor.report)
+    const first = await (earlyFirst ?? askFirst(span))
+    return { client: stoppable, stop, fetcher, size, ask, auditor, level, span, tail, first }
+  }
+
+  async *#pages(job: Job<T>): AsyncGenerator<ReadLogs<T>, void, undefined> {
+    const { signal, onProgress } = this.#options
+    const { client, stop, fetcher, auditor, level, span, tail } = job
+    const total = span.to - span.from + 1
+    const counts = { done: 0, bytes: 0, logs: 0 }
+    const givers = new LogGivers(this.#client)
+    for await (const fetched of this.#fetched(job)) {
+      // A second endpoint is asked for the same ranges.
+      const pages = level === 'peer' ? [await fetcher.read(fetched, stop)] : fetcher.pages(fetched, stop)
+      // All logs have arrived: the last block is asked for while the last pages are decoded. Not
+      // where an audit has yet to ask for headers or receipts: it comes after these, too.
+      const early = level === 'none' && fetched.to === span.to ? this.#lastHash(client, span) : undefined
+      early?.catch(() => {})
+      const { calls } = fetcher
+      for await (const page of pages) {
+        signal?.throwIfAborted()
+        const items = await auditor.check(page)
+        if (this.#areGiversAsked(level)) givers.gave(page)
+        if (page.to === span.to) {
+          // Anew, if logs had to be requested again since.
+          const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(client, span)
+          await this.#checkTail(hash, items, span, tail)
+          await givers.check(span.to, tail, stop)
+        }
+        counts.done += page.to - page.from + 1
+        counts.bytes += page.received
+        counts.logs += items.length
+        yield { ...page, items }
+        onProgress?.({ number: BigInt(page.to), ...counts, total, calls: fetcher.calls, splits: fetcher.splits, audit: auditor.report })
+        // Pages that have arrived follow each other without a turn of the event loop: meanwhile
+        // nothing would be sent or received.
+        await turnEnd()
+      }
+    }
+    await auditor.end()
+  }
+
+  /** The replies in order, requested ahead of their reader. */
+  async *#fetched({ stop, size, ask, span, first }: Job<T>): AsyncGenerator<FetchedLogs<T>, void, undefined> {
+    yield first
+    const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
+    const bounds = boundsAfter(first, size.blocks, this.#options.maxBytes)
+    yield* ordered(others, ask, bounds, stop, clockOf(this.#client), (each: PartedSpan) => cutAfter(each, size.blocks))
+  }
+
+  /**
+   * Whether endpoints are asked at the end if they still have what they gave: not where an audit
+   * proves the logs, nor by the hash of a block, which a node without the block refuses.
+   */
+  #areGiversAsked(level: AuditLevel): boolean {
+    const { isProvenLater = false, blockHash } = this.#options
+    return level === 'none' && !isProvenLater && blockHash === undefined
   }
 
   #auditorOf(fetcher: LogFetcher<T>, blocks: BlockLogsFetcher<T>, span: LogSpan, level: AuditLevel, stop: AbortSignal): Auditor<T> {
@@ -316,11 +350,6 @@ function boundsAfter({ from, to, received }: FetchedLogs<unknown>, blocks: numbe
     decay: DECAY,
     leastLateMs: LEAST_LATE_MS,
   }
-}
-
-async function* joined<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
-  yield first
-  yield* others
 }
 
 /**
