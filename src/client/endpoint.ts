@@ -126,6 +126,8 @@ function unique(name: string, names: Set<string>): string {
   return unused
 }
 
+const FORMS = 'a URL, { url }, { baseUrl, chain, apiKey } or a function'
+
 function addressOf(endpoint: Exclude<Endpoint, Post>): {
   url: URL
   headers: Record<string, string>
@@ -134,13 +136,15 @@ function addressOf(endpoint: Exclude<Endpoint, Post>): {
   since?: number | undefined
 } {
   if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
-  if (typeof endpoint !== 'object' || endpoint === null)
-    throw new OptionError('endpoint', 'a URL, { url }, { baseUrl, chain, apiKey } or a function', show(endpoint))
+  if (typeof endpoint !== 'object' || endpoint === null) throw new OptionError('endpoint', FORMS, show(endpoint))
   const headers = check.headers('endpoint.headers', endpoint.headers ?? {})
   if ('url' in endpoint) {
     check.onlyKnown('endpoint', endpoint, ['url', 'headers', 'since'])
     return { url: parse('endpoint.url', endpoint.url), headers, keys: [], since: sinceOf(endpoint.since) }
   }
+  const names = Object.keys(endpoint)
+  if (!['baseUrl', 'chain', 'apiKey'].some((name) => names.includes(name)))
+    throw new OptionError('endpoint', FORMS, names[0] === undefined ? 'an empty object' : `an object with ${show(names[0])}`)
   check.onlyKnown('endpoint', endpoint, ['baseUrl', 'chain', 'apiKey', 'headers', 'since'])
   return {
     url: parse('endpoint.baseUrl', nodeUrl(endpoint satisfies NodeAddress)),

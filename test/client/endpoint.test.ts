@@ -82,6 +82,11 @@ describe('refused', () => {
     ['ftp://a.example/SECRET', 'endpoint: expected an http, https, ws or wss URL'],
     [{ url: 'nonsense SECRET' }, 'endpoint.url: expected an http, https, ws or wss URL'],
     [{ url: 'https://a.example', headers: { a: 1 } }, 'endpoint.headers["a"]: expected a string'],
+    [
+      { transport: 'https://a.example/SECRET' },
+      'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received an object with "transport"',
+    ],
+    [{}, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received an empty object'],
     [{ url: 'https://a.example', key: 'SECRET' }, 'endpoint: expected only url, headers'],
     [{ baseUrl: 'https://a.example', chain: 'base', apiKey: 'k', url2: 'x' }, 'endpoint: expected only baseUrl, chain, apiKey, headers'],
   ])('%j, without its text', (endpoint, message) => {
