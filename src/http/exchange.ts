@@ -7,6 +7,7 @@ import { BodyProgress } from './progress.ts'
 import { readIntoOneBuffer } from './receiving.ts'
 import { plainCause, type Scrub } from './secrets.ts'
 import { Pool } from './undici.ts'
+import { whyNoConnection } from './why-no-connection.ts'
 
 /** An exchange's endpoint and limits. */
 export interface ExchangeOptions {
@@ -364,7 +365,7 @@ class Running implements Dispatcher.DispatchHandler, Alarm {
       : this.#status === 0
         ? 'the connection ended before the reply'
         : `the connection ended in the middle of the reply (${this.#length} bytes)`
-    return new NetworkError(`${endpoint}: ${how}${code === undefined || cause.message.includes(code) ? '' : ` (${code})`}: ${cause.message}`, {
+    return new NetworkError(`${endpoint}: ${how}${whyNoConnection(cause)}`, {
       endpoint,
       cause,
       unsent,

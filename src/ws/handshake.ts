@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici'
 import { type HexlineError, NetworkError, TimeoutError } from '../errors.ts'
 import type { Headers, HttpReply } from '../http/exchange.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
+import { whyNoConnection } from '../http/why-no-connection.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 
@@ -139,8 +140,7 @@ class Handshake implements Dispatcher.DispatchHandler, Alarm {
     const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
     const cause = plainCause(first, this.#options.scrub)
     const code = (cause as NodeJS.ErrnoException).code
-    const named = code === undefined || cause.message.includes(code) ? '' : ` (${code})`
-    this.#fail(this.#notOpened(`no connection${named}: ${cause.message}`, cause, code))
+    this.#fail(this.#notOpened(`no connection${whyNoConnection(cause)}`, cause, code))
   }
 
   ring(): void {

@@ -22,6 +22,12 @@ const packed =
   (request, response) =>
     send(response, pack(JSON.stringify(request.entries.map(right))), { headers: { 'content-encoding': coding } })
 
+test.each(['https', 'wss'])('%s to a server without TLS says so, not what OpenSSL says', async (protocol) => {
+  const server = await serve(honest)
+  const error = await errorOf(read(clientOf(`${protocol}://127.0.0.1:${server.port}`, { retry: false }), 1))
+  expect(error.message).toMatch(/: no connection \(ERR_SSL_\w+\): the server answers without TLS, so its URL begins with http:\/\/ or ws:\/\/$/)
+})
+
 describe('compression', () => {
   test('is requested, except on this machine', async () => {
     const server = await serve(honest)
