@@ -150,7 +150,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
 /** `--to follow` is short for `hexline follow`. */
 function followBlocks(flags: Flags, io: Io): Promise<void> {
   if (outFile(flags.out) !== undefined)
-    throw new OptionError('--out', 'no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`', 'one')
+    throw new OptionError('--out', 'redirected output with --to follow, as in `>> blocks.ndjson`, since it has no end', 'a file')
   if (flags.last !== undefined) throw new OptionError('--last', 'no --last with --to follow', show(flags.last))
   if (flags.traces !== undefined) throw new OptionError('--traces', 'no --traces with --to follow', show(flags.traces))
   if (flags.verify !== 'link') throw new OptionError('--verify', "'link' with --to follow", show(flags.verify))

@@ -196,7 +196,7 @@ it.each([
 })
 
 it.each([
-  [['--out', 'x.ndjson'], '--out: expected no --out with --to follow, which has no end: redirect its output, as in `>> blocks.ndjson`, received one'],
+  [['--out', 'x.ndjson'], '--out: expected redirected output with --to follow, as in `>> blocks.ndjson`, since it has no end, received a file'],
   [['--verify', 'full'], `--verify: expected 'link' with --to follow, received "full"`],
 ])('blocks --to follow %j is refused', async (flags, message) => {
   const { code, stderr } = await hexline(['blocks', '--rpc', 'http://127.0.0.1:1', '--from', '0', '--to', 'follow', ...flags])
