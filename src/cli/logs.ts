@@ -175,7 +175,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     const about = level === 'bloom' ? 'at most about ' : ''
     const ofBlocks = receipts === 0 ? 'of hardly any block' : `of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`
     meter.makeRoom()
-    const limits = level === 'bloom' ? '; it finds blocks that were left out as a whole, --audit receipts also single logs' : ''
+    const limits = level === 'bloom' ? '. It finds blocks whose logs are all missing; --audit receipts finds single missing logs, too' : ''
     messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}${limits}`, {
       type: 'audit',
       level,

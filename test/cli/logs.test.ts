@@ -108,7 +108,7 @@ describe('hexline logs', () => {
     const { code, stderr } = await hexline(['logs', '--rpc', chain.url, '--address', `0x${'12'.repeat(20)}`, '--from', '0', '--to', '50', '--audit', 'bloom'])
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^audit by bloom: 51 headers, and the receipts of hardly any block; it finds blocks that were left out as a whole, --audit receipts also single logs\nhexline: /,
+      /^audit by bloom: 51 headers, and the receipts of hardly any block\. It finds blocks whose logs are all missing; --audit receipts finds single missing logs, too\nhexline: /,
     )
   })
 
