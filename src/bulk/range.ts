@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts'
 import { HexlineError, OptionError } from '../errors.ts'
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import type { BlockTag } from '../eth/params.ts'
+import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
 import { askEach } from './ask-each.ts'
 
@@ -28,7 +29,9 @@ const tags = ['latest', 'earliest', 'safe', 'finalized']
 export function checkRange(from: Quantity, to: RangeEnd): CheckedRange {
   const first = numberFrom('from', from)
   const last =
-    typeof to === 'string' && tags.includes(to) ? (to as Exclude<RangeEnd, Quantity>) : numberFrom('to', to, ', or one of latest, safe, finalized, earliest')
+    typeof to === 'string' && tags.includes(to)
+      ? (to as Exclude<RangeEnd, Quantity>)
+      : numberFrom('to', to, `, or one of latest, safe, finalized, earliest${didYouMean(String(to), tags)}`)
   if (typeof last === 'bigint' && last < first) throw new OptionError('to', `at least the first block, ${first}`, String(last))
   return { from: first, to: last }
 }

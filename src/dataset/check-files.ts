@@ -24,7 +24,7 @@ export async function checkFolder(dir: string, { tables, ranges }: Manifest): Pr
     if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size, `. ${MENDING}`)
   }
   for (const name of await readdir(dir)) {
-    if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running, or was killed and has to be run again'))
+    if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running here, or was killed: run it again first'))
     if (name !== MANIFEST && !tables.some((table) => table === name)) throw unnamed(name)
   }
   for (const table of tables) for (const name of await namesIn(join(dir, table))) if (!files.has(`${table}/${name}`)) throw unnamed(`${table}/${name}`)

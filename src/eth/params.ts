@@ -129,10 +129,17 @@ export function encodeParams(method: string, codecs: readonly Param<never>[], ar
     try {
       wire.push(isOmitted(i) ? codec.omitted?.wire : codec.encode(args[i]))
     } catch (caught) {
-      throw under(caught, `params[${i}]`, method)
+      throw under(inOneArray(caught, args), `params[${i}]`, method)
     }
   }
   return wire
+}
+
+/** The fault of an argument, where it is the array that EIP-1193 has for all of them. */
+function inOneArray(caught: unknown, args: readonly unknown[]): unknown {
+  const [first] = args
+  if (!(caught instanceof CodecError) || caught.path !== '' || args.length > 1 || !Array.isArray(first) || first.length === 0) return caught
+  return fault(caught.expected, first, undefined, ': give the arguments one by one, not in an array')
 }
 
 function match(pattern: RegExp, value: unknown, expected: string): unknown {

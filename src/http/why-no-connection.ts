@@ -2,7 +2,7 @@
  * What OpenSSL says of a server that answers without TLS: its own text is an address in memory and
  * a line of C. Which one it is depends on the first bytes and on the version.
  */
-const WITHOUT_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_RECORD_LAYER_FAILURE']
+const WITHOUT_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
 
 /** Why a connection failed, with the code of the system if the text lacks it: ` (CODE): text`. */
 export function whyNoConnection({ code = '', message }: NodeJS.ErrnoException): string {

@@ -19,6 +19,7 @@ describe('checks without the node', () => {
     [-1, 4, 'from: expected a block number (a whole number that is not negative), received -1'],
     [0.5, 4, 'from: expected a block number (a whole number that is not negative), received 0.5'],
     ['latest', 4, 'from: expected a block number (a whole number that is not negative), received "latest"'],
+    [0, 'lastest', ', or one of latest, safe, finalized, earliest (did you mean `latest`?), received "lastest"'],
     [0, 'pending', ', or one of latest, safe, finalized, earliest, received "pending"'],
     [0, undefined, ', or one of latest, safe, finalized, earliest, received undefined'],
   ])('%s to %s is refused', (from, to, message) => {

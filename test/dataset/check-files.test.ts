@@ -79,7 +79,7 @@ it.each([
 it('a lock says that an export is running or was killed', async () => {
   await writeFile(at('.lock'), '{}')
   await expect(checkFolder(dir, manifest)).rejects.toThrow(
-    '.lock: file: expected none, found a lock: an export is running, or was killed and has to be run again',
+    '.lock: file: expected none, found a lock: an export is running here, or was killed: run it again first',
   )
 })
 

@@ -327,6 +327,12 @@ describe('the number of arguments', () => {
     ['eth_getBalance', [A, 'latest', true], 'params: expected at most 2 params, received 3'],
     ['eth_call', [{}, 'latest', {}, {}, {}], 'params: expected at most 4 params, received 5'],
     ['eth_getTransactionByHash', [H, undefined], 'params: expected at most 1 params, received 2'],
+    [
+      'eth_getBalance',
+      [[A, 'latest']],
+      'params[0]: expected an address (20 bytes in hex), received an array of 2: give the arguments one by one, not in an array',
+    ],
+    ['eth_getLogs', [[{}]], 'params[0]: expected a filter object, received an array of 1: give the arguments one by one, not in an array'],
   ])('too many: %s', (method, args, message) => {
     expect(thrownBy(method, args).message).toBe(message)
     expect(thrownBy(method, args).method).toBe(method)
