@@ -3,12 +3,12 @@ import { checkOptions } from '../../src/bulk/get-blocks.ts'
 import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
 import * as check from '../../src/check.ts'
 import { type Client as HexlineClient, isClient } from '../../src/client/client.ts'
-import { HexlineError, OptionError } from '../../src/errors.ts'
-import { createReader } from '../../src/eth/codec/reader.ts'
+import { OptionError } from '../../src/errors.ts'
 import { type FollowLogsParameters, type FollowParameters, type FollowReturnType, followBlocks } from './follow.ts'
-import { formatBlockOf, formatReceiptsOf, isLikeViem } from './format.ts'
+import { isLikeViem } from './format.ts'
+import { type FormattedReader, formattedReader, withReceipts } from './formatted-reader.ts'
 import { type GetLogsInRange, logsInRange } from './logs-in-range.ts'
-import { viemError } from './viem-error.ts'
+import { streamError, withParameterName } from './stream-error.ts'
 
 /** Parameters of `client.getBlocks`. */
 export interface GetBlocksParameters<includeTransactions extends boolean = boolean, includeReceipts extends boolean = boolean> {
@@ -114,36 +114,16 @@ function blocks(client: HexlineClient, chain: Chain | undefined, likeViem: boole
       ...(maxBytes !== undefined && { maxBytes }),
       ...(onProgress !== undefined && { onProgress }),
     })
-    return formatted(client, options, formatBlockOf(chain, options.full, likeViem), formatReceiptsOf(chain, likeViem))
+    return formatted(client, options, formattedReader(chain, options.full, likeViem))
   } catch (error) {
     throw withParameterName(error)
   }
 }
 
-/** The same error with viem's name for the parameter. */
-function withParameterName(error: unknown): unknown {
-  const theirs: Record<string, string> = { from: 'fromBlock', to: 'toBlock', receipts: 'includeReceipts' }
-  return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
-}
-
-async function* formatted(
-  client: HexlineClient,
-  options: StreamOptions,
-  formatBlock: ReturnType<typeof formatBlockOf>,
-  formatReceipts: ReturnType<typeof formatReceiptsOf>,
-) {
-  const readBlock = createReader(formatBlock)
-  const readReceipts = createReader(formatReceipts)
+async function* formatted(client: HexlineClient, options: StreamOptions, reader: FormattedReader): AsyncGenerator<object, void, undefined> {
   try {
-    yield* rangeStream(client, options, {
-      block: readBlock,
-      receipts(bytes) {
-        const receipts = readReceipts(bytes)
-        return { linked: receipts.map(({ linked }) => linked), values: receipts.map(({ value }) => value) }
-      },
-      item: ({ value }, receipts) => (receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })),
-    })
+    yield* rangeStream(client, options, { ...reader, item: withReceipts })
   } catch (error) {
-    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : withParameterName(error)
+    throw streamError(error, client)
   }
 }

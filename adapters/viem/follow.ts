@@ -10,21 +10,20 @@ import {
   type Log as ViemLog,
 } from 'viem'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
-import type { Linked, LinkedReceipt } from '../../src/bulk/link.ts'
+import type { Linked } from '../../src/bulk/link.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { HexlineError, OptionError } from '../../src/errors.ts'
 import type { Hash } from '../../src/eth/codec/hex.ts'
-import { createReader } from '../../src/eth/codec/reader.ts'
 import type { Log } from '../../src/eth/objects.ts'
 import type { FollowReader } from '../../src/follow/block-source.ts'
 import type { FollowCursor } from '../../src/follow/cursor.ts'
 import { checkFollowOptions, type FollowOptions, type FollowRollback, rollbackOf } from '../../src/follow/follow.ts'
 import { followStream } from '../../src/follow/follow-stream.ts'
 import type { FollowJob, FollowProgress } from '../../src/follow/job.ts'
-import { formatBlockOf, formatReceiptsOf } from './format.ts'
+import type { Formatted } from './format.ts'
+import { type FormattedReceipts, formattedReader, withReceipts } from './formatted-reader.ts'
 import { asViem, selectionOf } from './logs-in-range.ts'
-import { viemError } from './viem-error.ts'
+import { streamError, withParameterName } from './stream-error.ts'
 
 /** Which logs to deliver with each block: as viem's `getLogs` selects them. */
 export interface FollowLogsParameters {
@@ -149,29 +148,21 @@ async function* items(
         : { type, block, logs: decode(job.receipts ? (logs as unknown as ViemLog[]) : logs.map(asViem)), cursor }
     })
   } catch (error) {
-    throw error instanceof HexlineError && error.method !== undefined ? viemError(error, { method: error.method }, client.endpoints) : withParameterName(error)
+    throw streamError(error, client)
   }
-}
-
-interface ReadReceipts {
-  readonly linked: LinkedReceipt[]
-  readonly values: { readonly logs?: Log[] | null }[]
 }
 
 function formatting(chain: Chain | undefined, likeViem: boolean, job: FollowJob): FollowReader<never, never, object, Log> {
   const { filter } = job
-  const readBlock = createReader(formatBlockOf(chain, job.full, likeViem))
-  const readReceipts = createReader(formatReceiptsOf(chain, likeViem))
-  const reader: FollowReader<{ value: object; linked: Linked }, ReadReceipts, object, Log> = {
+  const reader: FollowReader<Formatted<object, Linked>, FormattedReceipts, object, Log> = {
     blocks: {
-      block: readBlock,
-      receipts(bytes) {
-        const receipts = readReceipts(bytes)
-        return { linked: receipts.map(({ linked }) => linked), values: receipts.map(({ value }) => value) }
-      },
-      item({ value, linked: { number, hash, parentHash, transactions } }, receipts) {
-        const item = receipts === undefined ? value : Object.assign(value, { receipts: receipts.values })
-        const logs = filter && receipts?.values.flatMap((receipt) => receipt.logs ?? []).filter((log) => filter.matches(log))
+      ...formattedReader(chain, job.full, likeViem),
+      item(block, receipts) {
+        const { value, linked } = block
+        const { number, hash, parentHash, transactions } = linked
+        const item = withReceipts(block, receipts)
+        const logs =
+          filter && receipts?.values.flatMap((receipt) => (receipt as { readonly logs?: Log[] | null }).logs ?? []).filter((log) => filter.matches(log))
         const { logsBloom = '0x', receiptsRoot = '0x' } = value as { readonly logsBloom?: Hash; readonly receiptsRoot?: Hash }
         // Transactions are only counted.
         return { number, hash: hash as Hash, parentHash: parentHash as Hash, logsBloom, receiptsRoot, transactions: transactions as Hash[], item, logs }
@@ -180,12 +171,4 @@ function formatting(chain: Chain | undefined, likeViem: boolean, job: FollowJob)
     logs: decodedLogs(),
   }
   return reader as unknown as FollowReader<never, never, object, Log>
-}
-
-/** The same error with viem's name for the parameter. */
-function withParameterName(error: unknown): unknown {
-  const theirs: Record<string, string> = { from: 'fromBlock', receipts: 'includeReceipts' }
-  return error instanceof OptionError
-    ? new OptionError(theirs[error.option] ?? error.option.replace(/^from\./, 'fromBlock.'), error.expected, error.received)
-    : error
 }

@@ -20,9 +20,9 @@ import { checkLogOptions, decodedLogs, type GetLogsOptions } from '../../src/bul
 import { type LogProgress, LogStream } from '../../src/bulk/log-stream.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { HexlineError, OptionError } from '../../src/errors.ts'
+import { OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/eth/objects.ts'
-import { viemError } from './viem-error.ts'
+import { streamError, withParameterName } from './stream-error.ts'
 
 /**
  * What `getLogsInRange` takes in addition to the parameters of viem's `getLogs` or
@@ -125,8 +125,8 @@ export function logsInRange(client: HexlineClient, parameters: Parameters): Logs
     ...(onProgress !== undefined && { onProgress }),
   })
 
-  // For errors, as they were given.
-  const asked = { address, topics, ...(blockHash === undefined ? { fromBlock, toBlock } : { blockHash }) }
+  // For errors: the parameters as they were given.
+  const asked = { method: 'eth_getLogs', params: [{ address, topics, ...(blockHash === undefined ? { fromBlock, toBlock } : { blockHash }) }] }
   async function* pages(): AsyncGenerator<{ fromBlock: bigint; toBlock: bigint; logs: ViemLog[] }, void, undefined> {
     try {
       for await (const { from, to, items } of stream.pages()) {
@@ -135,9 +135,7 @@ export function logsInRange(client: HexlineClient, parameters: Parameters): Logs
         yield { fromBlock: BigInt(from), toBlock: BigInt(to), logs: decoded }
       }
     } catch (error) {
-      throw error instanceof HexlineError && error.method !== undefined
-        ? viemError(error, { method: error.method, ...(error.method === 'eth_getLogs' && { params: [asked] }) }, client.endpoints)
-        : withParameterName(error)
+      throw streamError(error, client, asked)
     }
   }
   return {
@@ -191,10 +189,4 @@ const formatsTimestamp = 'blockTimestamp' in formatLog({})
 export function asViem(log: Log): ViemLog {
   if (formatsTimestamp) return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
   return (log.blockTimestamp === undefined ? log : { ...log, blockTimestamp: numberToHex(log.blockTimestamp) }) as ViemLog
-}
-
-/** The same error with viem's name for the parameter. */
-function withParameterName(error: unknown): unknown {
-  const theirs: Record<string, string> = { from: 'fromBlock', to: 'toBlock' }
-  return error instanceof OptionError ? new OptionError(theirs[error.option] ?? error.option, error.expected, error.received) : error
 }
