@@ -3,6 +3,7 @@ import { isSame, plain } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
 import { falsehood } from './falsehood.ts'
 import type { FileNames, StoredBlock } from './join-blocks.ts'
+import { LAST_SECOND } from './parquet-types.ts'
 import type { DatasetTable } from './tables.ts'
 
 /** What the rows of a block say of the block itself. */
@@ -15,12 +16,6 @@ export interface BlockFacts {
 }
 
 const rowTables = ['transactions', 'receipts', 'logs', 'withdrawals'] as const
-
-/**
- * The microseconds of a later second are not a safe integer: a column of timestamps does not hold
- * it.
- */
-const LAST_SECOND = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / 1e6))
 
 /**
  * Checks what the rows of a block say of their place: block, hash and time, index and order, and
@@ -57,7 +52,7 @@ export function checkPlaces(block: StoredBlock, files: FileNames, chainId: numbe
         }
         if (blockTimestamp === undefined) continue
         const time = blockTimestamp === null ? null : BigInt(blockTimestamp as string | bigint)
-        if (time === null && (timestamp === undefined || timestamp > LAST_SECOND)) continue
+        if (time === null && (timestamp === undefined || timestamp > BigInt(LAST_SECOND))) continue
         timestamp ??= time ?? undefined
         if (time !== timestamp) throw fail(table, `${table}[${i}].blockTimestamp`, timestamp, time)
       }

@@ -6,7 +6,7 @@ import { show } from '../text.ts'
 import { plain } from '../verify/mismatch.ts'
 import type { ColumnPage } from './column-page.ts'
 import { falsehood, type Place } from './falsehood.ts'
-import { sizes } from './parquet-column.ts'
+import { LARGEST_DECIMAL, sizes } from './parquet-types.ts'
 import type { Column, ColumnType } from './tables.ts'
 
 /**
@@ -16,7 +16,6 @@ import type { Column, ColumnType } from './tables.ts'
  */
 export type Cell = (place: Place, page: ColumnPage, row: number) => unknown
 
-export const LARGEST_DECIMAL = 10n ** 38n - 1n
 const MICROS = 1_000_000n
 const TWO_32 = 2 ** 32
 

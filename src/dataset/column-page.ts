@@ -1,7 +1,9 @@
 import zlib from 'node:zlib'
 import type { PageHeader } from 'hyparquet'
-import { extremesOf, sizes, varint } from './parquet-column.ts'
+import { varint } from './definition-levels.ts'
+import { extremesOf } from './extremes.ts'
 import { type Codec, type ColumnChunk, columnChunk, type PageForm, type ParquetLibrary, pageHeader } from './parquet-form.ts'
+import { sizes } from './parquet-types.ts'
 import type { Column, ColumnType } from './tables.ts'
 
 /*

@@ -2,11 +2,13 @@ import { under } from '../eth/codec/codec-path.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import type { Decode } from '../eth/codec/schema.ts'
 import { plain } from '../verify/mismatch.ts'
-import { type Cell, cellOf, LARGEST_DECIMAL } from './column-cells.ts'
+import { type Cell, cellOf } from './column-cells.ts'
 import type { ColumnPage } from './column-page.ts'
 import { withExactNumbers } from './exact-numbers.ts'
 import { falsehood, type Place } from './falsehood.ts'
-import { IS_NUMBER, isHex, ParquetColumn } from './parquet-column.ts'
+import { isHex } from './hex-values.ts'
+import { ParquetColumn } from './parquet-column.ts'
+import { isNumber, LARGEST_DECIMAL } from './parquet-types.ts'
 import type { ColumnValues } from './read-parquet.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
@@ -225,7 +227,7 @@ function columnsOfField(table: DatasetTable, field: string): number {
 
 /** Whether a value is a JSON number in place of a quantity. */
 function isNumberOf([column]: readonly Column[], value: unknown): boolean {
-  return typeof value === 'number' && column !== undefined && IS_NUMBER[column.type] === true
+  return typeof value === 'number' && column !== undefined && isNumber[column.type]
 }
 
 /**

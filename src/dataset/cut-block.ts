@@ -7,8 +7,8 @@ import { UNUSUAL } from '../eth/codec/read-plan.ts'
 import { compact, skipValue, viewOf } from '../json/scan.ts'
 import { readUnread } from '../rpc/post/unread.ts'
 import { type CutField, ObjectCutter, plainText, type Rows, repeatedFault, type Text } from './object-cutter.ts'
-import { hexOfNumber } from './parquet-column.ts'
 import type { DatasetTable } from './tables.ts'
+import { hexOfNumber } from './usual-spelling.ts'
 
 /** What to find in the rows of a table. */
 export interface Wanted {

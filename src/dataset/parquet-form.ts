@@ -1,6 +1,7 @@
 import type { FileMetaData } from 'hyparquet'
 import type { Writer } from 'hyparquet-writer/src/types.js'
-import { type Extremes, physicalTypes, type SchemaElement, schemaOf } from './parquet-column.ts'
+import type { Extremes } from './extremes.ts'
+import { physicalTypes, type SchemaElement, schemaOf } from './parquet-types.ts'
 import type { Column, ColumnType } from './tables.ts'
 
 /*

@@ -1,9 +1,11 @@
 import type { CutBlock, CutTable, Wanted } from './cut-block.ts'
-import { isHex, ParquetColumn, unescaped } from './parquet-column.ts'
+import { isHex } from './hex-values.ts'
+import { ParquetColumn } from './parquet-column.ts'
 import { type Compression, ParquetFile } from './parquet-file.ts'
 import type { ParquetLibrary } from './parquet-form.ts'
 import type { TableFile } from './table-file.ts'
 import { type Column, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
+import { unescaped } from './usual-spelling.ts'
 
 /** A row group ends after the block with which it reaches this size, in bytes of values. */
 const GROUP_BYTES = 16 * 1024 * 1024

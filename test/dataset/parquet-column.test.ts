@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Bits, isHex, ParquetColumn } from '../../src/dataset/parquet-column.ts'
+import { Bits } from '../../src/dataset/definition-levels.ts'
+import { isHex } from '../../src/dataset/hex-values.ts'
+import { ParquetColumn } from '../../src/dataset/parquet-column.ts'
 import type { ColumnType } from '../../src/dataset/tables.ts'
 import { runs } from '../support/runs.ts'
 
