@@ -6,7 +6,9 @@ import { BodyProgress } from '../http/progress.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
-import { CLOSE, closePayload, encodeFrame, FrameError, type FrameHandler, FrameReader, NO_CODE, NORMAL, PING, PONG, TEXT } from './frames.ts'
+import { closePayload, encodeFrame } from './encode-frame.ts'
+import { FrameError, type FrameHandler, FrameReader } from './frame-reader.ts'
+import { CLOSE, NO_CODE, NORMAL, PING, PONG, TEXT } from './frames.ts'
 import type { Opened } from './handshake.ts'
 
 /** Gets what a socket receives. None of its functions may throw. */

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BINARY, encodeFrame, FrameError, type FrameHandler, FrameReader, HEAD, PING, PONG, TEXT } from '../../src/ws/frames.ts'
+import { encodeFrame } from '../../src/ws/encode-frame.ts'
+import { FrameError, type FrameHandler, FrameReader, HEAD } from '../../src/ws/frame-reader.ts'
+import { BINARY, PING, PONG, TEXT } from '../../src/ws/frames.ts'
 import { runs } from '../support/runs.ts'
 
 /** Collects what a reader reads. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { encodeFrame, TEXT } from '../../../src/ws/frames.ts'
+import { encodeFrame } from '../../../src/ws/encode-frame.ts'
+import { TEXT } from '../../../src/ws/frames.ts'
 import { eventsOf } from '../../support/events.ts'
 import { node } from '../../support/node.ts'
 import { type Answer, answerTo, clientOf, type Entry, read, right, serve, silent } from '../../support/server.ts'
