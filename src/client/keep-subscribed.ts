@@ -7,7 +7,7 @@ import type { Health } from '../rpc/route/health.ts'
 import { show } from '../text.ts'
 import type { Wait, Waiting } from '../wait/waiting.ts'
 import type { WebSocketExchange } from '../ws/exchange.ts'
-import type { LiveSubscription } from '../ws/session.ts'
+import type { LiveSubscription } from '../ws/subscriptions.ts'
 
 /** An endpoint that can have subscriptions. */
 export interface SubscriptionSource {

@@ -5,7 +5,8 @@ import { BodyProgress } from '../http/progress.ts'
 import { Pool } from '../http/undici.ts'
 import { openWebSocket } from './handshake.ts'
 import { Pending } from './pending.ts'
-import { ended, type LiveSubscription, Session, type SessionOptions, type SubscriptionListener } from './session.ts'
+import { ended, Session, type SessionOptions } from './session.ts'
+import type { LiveSubscription, SubscriptionListener } from './subscriptions.ts'
 
 /** An exchange's endpoint and limits. */
 export interface WebSocketOptions extends SessionOptions {

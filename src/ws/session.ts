@@ -1,14 +1,13 @@
-import { type HexlineError, IntegrityError, LimitError, NetworkError } from '../errors.ts'
+import { type HexlineError, LimitError, NetworkError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
-import { show } from '../text.ts'
 import { append, remove } from '../wait/listeners.ts'
 import type { Opened } from './handshake.ts'
 import { OpenSocket, type SocketHandler } from './open-socket.ts'
 import type { Pending, PendingOptions, Sender } from './pending.ts'
 import { recipientByStart, recipientOf } from './recipient.ts'
-import { Unclaimed } from './unclaimed.ts'
+import { type LiveSubscription, type SubscriptionListener, Subscriptions } from './subscriptions.ts'
 
 /** What a session knows about its endpoint. */
 export interface SessionOptions extends PendingOptions {
@@ -16,40 +15,8 @@ export interface SessionOptions extends PendingOptions {
   readonly scrub: Scrub
 }
 
-/** Gets the notifications of one subscription. */
-export interface SubscriptionListener {
-  /** What the node was asked for: params of `eth_subscribe`, as JSON. */
-  readonly request: string
-  /** The node has the subscription: notifications follow. */
-  started(): void
-  /** A notification's `result`, and the size of its message in bytes. */
-  notified(result: unknown, bytes: number): void
-  /** Notifications may have been dropped. */
-  missed(): void
-  /**
-   * A notification before it is parsed, in the form in which most nodes write it. True where that
-   * is enough: `notified` is not called then.
-   */
-  skim?(message: string): boolean
-  /** The socket has ended, and the subscription with it. */
-  lost(error: HexlineError): void
-}
-
-/** A subscription that a node has. */
-export interface LiveSubscription {
-  /**
-   * Its id, as long as its socket is open, and no other subscription has the same; undefined
-   * otherwise.
-   */
-  readonly id: string | undefined
-  /** Notifications that come from now on are dropped. */
-  stop(): void
-}
-
 /** Requests without a reply after which a socket is replaced. */
 const MOST_UNANSWERED = 1000
-/** The start of a notification as most nodes write it, with the id of its subscription. */
-const USUAL_NOTIFICATION = /^\{"jsonrpc":"2\.0","method":"eth_subscription","params":\{"subscription":"([^"\\]+)","result":/
 
 /** What a session reports to its exchange. */
 export interface SessionOwner {
@@ -67,9 +34,7 @@ export class Session implements SocketHandler, Sender {
   readonly #socket: OpenSocket
   /** Requests whose replies have not come, including those that were given up. */
   readonly #unanswered: Pending[] = []
-  /** By the ids of their subscriptions. A node may give equal ones the same. */
-  readonly #listeners = new Map<string, SubscriptionListener[]>()
-  readonly #unclaimed = new Unclaimed()
+  readonly #subscriptions: Subscriptions
   /** Replies so far. */
   #answers = 0
   #firstId = Number.NaN
@@ -86,11 +51,8 @@ export class Session implements SocketHandler, Sender {
     this.#options = options
     this.#owner = owner
     const { url, scrub, alarms, timeoutMs } = options
+    this.#subscriptions = new Subscriptions(url.host, () => owner.isSubscribing())
     this.#socket = new OpenSocket(opened, this, { endpoint: url.host, scrub, alarms, progress, timeoutMs })
-  }
-
-  get isOpen(): boolean {
-    return this.#endedBy === undefined
   }
 
   send(pending: Pending): void {
@@ -108,31 +70,19 @@ export class Session implements SocketHandler, Sender {
    * asked for something else.
    */
   subscribe(id: string, listener: SubscriptionListener): LiveSubscription {
-    const sharing = this.#listeners.get(id) ?? []
-    if (sharing.some(({ request }) => request !== listener.request)) throw this.#sameId(id)
-    sharing.push(listener)
-    this.#listeners.set(id, sharing)
+    const live = this.#subscriptions.add(id, listener, () => {
+      this.#socket.leave()
+      this.#endIfUnused()
+    })
     this.#socket.use()
     listener.started()
-    this.#unclaimed.claim(id, listener)
-    if (this.#endedBy !== undefined) this.#loseAll(this.#endedBy)
-    const isLive = () => this.isOpen && sharing.includes(listener)
-    return {
-      get id() {
-        return isLive() && sharing.length === 1 ? id : undefined
-      },
-      stop: () => {
-        if (!isLive()) return
-        sharing.splice(sharing.indexOf(listener), 1)
-        if (sharing.length === 0) this.#listeners.delete(id)
-        this.#socket.leave()
-        this.#endIfUnused()
-      },
-    }
+    this.#subscriptions.claim(id, listener)
+    if (this.#endedBy !== undefined) this.#subscriptions.lose(this.#endedBy)
+    return live
   }
 
   forgetUnclaimed(): void {
-    this.#unclaimed.clear()
+    this.#subscriptions.forgetUnclaimed()
   }
 
   /**
@@ -169,7 +119,7 @@ export class Session implements SocketHandler, Sender {
 
   message(body: Buffer): void {
     const recipient = recipientOf(body, (id) => this.#isOwn(id))
-    if (recipient === 'subscription') return void this.#notify(body)
+    if (recipient === 'subscription') return void this.#subscriptions.notify(body)
     const reply: HttpReply = { status: 200, headers: {}, body, wireBytes: body.length }
     if (recipient === undefined) return void this.#keepStray(reply)
     const pending = this.#find(recipient)
@@ -196,13 +146,7 @@ export class Session implements SocketHandler, Sender {
     this.#owner.ended(this)
     for (const pending of this.#unanswered) pending.fail(error)
     this.#unanswered.length = 0
-    this.#loseAll(error)
-  }
-
-  #loseAll(error: HexlineError): void {
-    const all = [...this.#listeners.values()].flat()
-    this.#listeners.clear()
-    for (const listener of all) listener.lost(error)
+    this.#subscriptions.lose(error)
   }
 
   /** The id is one of a request that was sent here. */
@@ -233,20 +177,6 @@ export class Session implements SocketHandler, Sender {
     this.#endIfUnused()
   }
 
-  #notify(body: Buffer): void {
-    const text = body.toString()
-    const usual = USUAL_NOTIFICATION.exec(text)
-    const skimming = usual === null ? undefined : this.#listeners.get(usual[1] as string)
-    if (skimming?.length === 1 && skimming[0]?.skim?.(text)) return
-    const { id, result } = notificationOf(text)
-    if (id === undefined) return
-    const listeners = this.#listeners.get(id)
-    // Each decodes its result in place.
-    if (listeners !== undefined)
-      for (const [i, listener] of [...listeners].entries()) listener.notified(i === 0 ? result : notificationOf(text).result, body.length)
-    else if (this.#owner.isSubscribing()) this.#unclaimed.add(id, result, body.length)
-  }
-
   #keepStray(reply: HttpReply): void {
     if (this.#unanswered.length === 0) return
     this.#stray = { reply, from: new Set(this.#unanswered) }
@@ -260,11 +190,6 @@ export class Session implements SocketHandler, Sender {
     if (from.size > 1) return
     this.#stray = undefined
     for (const pending of from) this.#answer(pending, reply)
-  }
-
-  #sameId(id: string): IntegrityError {
-    const { host } = this.#options.url
-    return new IntegrityError(`${host}: eth_subscribe: the id ${show(id)} is that of another subscription`, { method: 'eth_subscribe', endpoint: host })
   }
 
   #replace(): void {
@@ -290,14 +215,4 @@ export class Session implements SocketHandler, Sender {
 /** For what has not been sent by a connection that is no longer used. */
 export function ended({ url: { host } }: PendingOptions): NetworkError {
   return new NetworkError(`${host}: the connection is no longer used`, { endpoint: host, unsent: true })
-}
-
-/** The subscription of a notification, and what it says; nothing of one that makes no sense. */
-function notificationOf(message: string): { id?: string; result?: unknown } {
-  try {
-    const { params } = JSON.parse(message) as { params?: { subscription?: unknown; result?: unknown } }
-    return typeof params?.subscription === 'string' ? { id: params.subscription, result: params.result } : {}
-  } catch {
-    return {}
-  }
 }
