@@ -5,7 +5,7 @@ import { type ChainSlug, chains, type NodeAddress, nodeUrl } from '../eth/chains
 import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quantity.ts'
 import { classify } from '../eth/errors/classify.ts'
 import { isLoopback } from '../http/compression.ts'
-import { createExchange } from '../http/exchange.ts'
+import { createExchange } from '../http/create-exchange.ts'
 import { BodyProgress } from '../http/progress.ts'
 import { type Scrub, scrubber } from '../http/secrets.ts'
 import type { Post } from '../rpc/call.ts'

@@ -1,6 +1,6 @@
 import type { HexlineError } from '../errors.ts'
 import { fillOmitted } from '../eth/methods.ts'
-import { createExchange } from '../http/exchange.ts'
+import { createExchange } from '../http/create-exchange.ts'
 import { scrubber } from '../http/secrets.ts'
 import type { Alarms } from '../wait/alarms.ts'
 import { json, type Reply } from './reply.ts'
