@@ -1,53 +1,34 @@
 import * as check from '../check.ts'
-import { CodecError, OptionError } from '../errors.ts'
-import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
+import { OptionError } from '../errors.ts'
+import { byteDecoder, decodeResult, encodeArguments } from '../eth/methods.ts'
 import { withTransaction } from '../eth/send-raw-transaction.ts'
-import { type PooledCall, type Reply, type Send, takeDecoded } from '../rpc/call.ts'
-import { areCallsReported, reportAnswered, reportCall, reportFailed } from '../rpc/call-events.ts'
-import { cloneJson } from '../rpc/clone-json.ts'
+import { type Reply, takeDecoded } from '../rpc/call.ts'
+import { areCallsReported, reportAnswered, reportFailed } from '../rpc/call-events.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
-import { notJson } from '../rpc/queue/entry.ts'
 import { Tally } from '../rpc/tally.ts'
-import { excerpt, show } from '../text.ts'
-import type { Clock } from '../wait/clock.ts'
-import type { LinkedSignals } from '../wait/linked-signals.ts'
+import { show } from '../text.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
+import { callSender, type Sending, withSignal } from './call-sender.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
-import {
-  ALONE,
-  AT_ONCE,
-  AVOID,
-  DECODE,
-  HAS_SUBSTITUTE,
-  type NapUntil,
-  ONLY,
-  type PaceBy,
-  type RequestMarks,
-  TALLY,
-  UNREAD,
-  withInternals,
-} from './internals.ts'
-import { type CallSettings, checkCallSettings, givenSettings, type Settings } from './options.ts'
+import { DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, withInternals } from './internals.ts'
+import { type CallSettings, checkCallSettings, givenSettings } from './options.ts'
+import { ownParams, ownResult } from './own-json.ts'
 import { scrubError } from './scrub-error.ts'
 import { type Listen, noWebSocket, type Subscription, subscription } from './subscribe.ts'
 import type { AskOne, Supported } from './supports.ts'
 
-/** What the clients of one `createClient` share. */
-export interface Shared {
-  readonly pipeline: Send
+/** What a client shares with those that its `with` and `pinned` make. */
+export interface Shared extends Sending {
   /** A function of the user's may have made a reply, and keep what is in it. */
   readonly mayKeepResults: boolean
-  readonly defaults: Settings
   readonly endpoints: readonly string[]
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
   readonly limits: () => readonly CurrentLimits[]
-  readonly clock: Clock
   /** The time of ends. */
   readonly turn: TurnClock
-  readonly links: LinkedSignals
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
   readonly nap: NapUntil
@@ -63,48 +44,9 @@ type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally
  * ends them.
  */
 export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, signals: readonly AbortSignal[] = [], pin?: Pin): Client {
-  const { pipeline, defaults, endpoints, close, clock, turn, links, supported } = parts
-
-  /** Sends a call. Its end is told by `call` and by `sendAndReport`, which give it a tally. */
-  function send(request: Request & RequestMarks): Promise<Reply> {
-    const given = settingsOf(request)
-    const { method, params = [], as = 'value', required = false } = request
-    if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
-    const priority = given.priority ?? own.priority ?? 'interactive'
-    const tally = request[TALLY]
-    const now = clock.now()
-    const all = withSignal(signals, given.signal)
-    const linked = all.length > 1 ? links.link(all) : undefined
-    const bodies = request[UNREAD]
-    const call: PooledCall = {
-      method,
-      // Params by name are an object. Only a user's layer would inspect them.
-      params: params as readonly unknown[],
-      signal: linked?.signal ?? all[0],
-      deadline: now + (given.deadlineMs ?? own.deadlineMs ?? defaults.deadlineMs),
-      attempts: given.attempts ?? own.attempts ?? (priority === 'bulk' ? Number.POSITIVE_INFINITY : defaults.attempts),
-      timeoutMs: shorter(given.timeoutMs ?? own.timeoutMs, defaults.timeoutMs),
-      whilePaused: given.whilePaused ?? own.whilePaused,
-      priority,
-      as,
-      isUnread: bodies !== undefined,
-      bodies,
-      decode: request[DECODE],
-      atOnce: request[AT_ONCE],
-      hasSubstitute: request[HAS_SUBSTITUTE],
-      alone: request[ALONE],
-      required,
-      safe: isSafe(method),
-      tried: request[AVOID] ?? NOT_TRIED,
-      heldBy: request[ONLY],
-      // A question to one endpoint neither follows the pin nor moves it.
-      pin: request[ONLY] === undefined ? pin : undefined,
-      tally,
-    }
-    if (tally !== undefined) reportCall(call, tally, now)
-    const reply = pipeline(call)
-    return linked === undefined ? reply : reply.finally(linked.release)
-  }
+  const { defaults, endpoints, close, clock, turn, supported } = parts
+  /** Sends a call. Its end is reported by `call` and by `sendAndReport`, which give it a tally. */
+  const send = callSender(parts, own, signals, pin)
 
   /** A failure may tell that an endpoint lacks a method. */
   const learnt = (reason: unknown): never => {
@@ -214,10 +156,6 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
   })
 }
 
-function withSignal(signals: readonly AbortSignal[], signal: AbortSignal | undefined): readonly AbortSignal[] {
-  return signal === undefined || signals.includes(signal) ? signals : [...signals, signal]
-}
-
 /** Lives as long as its signals: one for each subscription, not for each call. */
 function anyOf(signals: readonly AbortSignal[]): AbortSignal | undefined {
   return signals.length > 1 ? AbortSignal.any([...signals]) : signals[0]
@@ -227,51 +165,5 @@ function resultOf(reply: Reply): unknown {
   return reply.take()
 }
 
-/** A copy of a result. Throws `CodecError` for one that no JSON is. */
-function ownResult(value: unknown, method: string): unknown {
-  try {
-    return cloneJson(value)
-  } catch (cause) {
-    throw new CodecError('result', 'a value that JSON can hold', `something else (${excerpt((cause as Error).message)})`, { method, kind: 'malformed' })
-  }
-}
-
 /** A question may be lost once. */
 const ATTEMPTS_TO_ASK = 2
-const NONE: CallSettings = {}
-/** No endpoint has failed a new call. */
-const NOT_TRIED: readonly string[] = Object.freeze([])
-
-/**
- * The settings among the fields of a request, checked. Most requests have none, and skip the work.
- */
-function settingsOf(request: Request): CallSettings {
-  for (const key in request) {
-    if (key === 'method' || key === 'params' || key === 'as' || key === 'required' || key === 'signal') continue
-    const { method, params, as, required, ...settings } = request
-    return checkCallSettings(settings)
-  }
-  if (request.signal === undefined) return NONE
-  check.signal(request.signal)
-  return request
-}
-
-/** The endpoint enforces its own timeout, since it knows how far the POST has come. */
-function shorter(timeoutMs: number | undefined, ofEndpoint: number): number | undefined {
-  return timeoutMs !== undefined && timeoutMs < ofEndpoint ? timeoutMs : undefined
-}
-
-/**
- * Copies the params as JSON, so that a retry does not see the caller's later changes. Throws
- * `CodecError` for an invalid method or invalid params.
- */
-function ownParams(method: unknown, params: unknown = []): readonly unknown[] {
-  if (typeof method !== 'string' || method === '') throw new CodecError('method', 'the name of a method', show(method))
-  if (typeof params !== 'object' || params === null) throw new CodecError('params', 'an array or an object', show(params), { method })
-  if (Array.isArray(params) && params.every((param) => typeof param === 'string' || typeof param === 'boolean')) return [...params]
-  try {
-    return JSON.parse(JSON.stringify(params))
-  } catch (error) {
-    throw notJson(error, method)
-  }
-}
