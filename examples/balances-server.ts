@@ -18,8 +18,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Address, createClient, isHexlineError } from 'hexline'
 
-// One client for the whole process: it knows the node's limits, and keeps the sockets open.
-const client = createClient(process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545', { deadlineMs: 2000 })
+// One client for the whole process: it knows the node's limits, and keeps the sockets open. A call
+// is repeated until its deadline, since four attempts, the default, take one second or so.
+const client = createClient(process.env.HEXLINE_RPC_URL ?? 'http://127.0.0.1:8545', { deadlineMs: 2000, retry: { attempts: 10 } })
 
 const server = createServer(async ({ method, url = '' }, response) => {
   const answer = (status: number, body: object) => {
