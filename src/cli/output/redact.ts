@@ -24,6 +24,8 @@ function isUrl(text: string): boolean {
 function isPlain(text: string): boolean {
   if (/^-?\d{1,78}$/.test(text) || /^0x[0-9a-f]{0,40}$/i.test(text)) return true
   if (/^[a-z]{1,12}(?:[- ][a-z]{1,12}){0,2}$/.test(text)) return true
+  // A rate with its unit.
+  if (/^\d{1,9} ?\/ ?[a-z]{1,6}$/.test(text)) return true
   // An event, which may lack a parenthesis.
   if (/^(?:event )?[A-Za-z_$][\w$]{0,40}\([\w$ ,[\]()]*$/.test(text)) return true
   return text.length <= SHORT && !/[/@?]/.test(text)

@@ -127,6 +127,7 @@ describe('no wrong usage echoes a key', () => {
   it.each<[string[], string]>([
     [[`https://rpc.example.com/${KEY}`], "unknown command: a URL; 'hexline --help' lists the commands"],
     [['call', `https://rpc.example.com/${KEY}`], 'method: expected the name of a method, such as eth_getBalance, received a URL'],
+    [['blocks', '--from', '0', '--to', '1', '--rpc', 'http://127.0.0.1:1', '--rate', '10/s'], '--rate: expected a number, received "10/s"'],
     [['call', KEY], 'method: expected the name of a method, such as eth_getBalance, received a string of 24 characters'],
     [['call', 'eth_getBalance', `https://rpc.example.com/${KEY}`], 'params[0]: expected an address (20 bytes in hex), received a URL'],
     [['call', 'eth_getBalance', `0x${'f'.repeat(64)}`], 'params[0]: expected an address (20 bytes in hex), received a string of 66 characters'],
