@@ -3,7 +3,8 @@
  * each will take.
  */
 
-export type { AuditEstimate, AuditLevel, AuditReport } from './bulk/audit.ts'
+export type { AuditLevel, AuditReport } from './bulk/audit.ts'
+export type { AuditEstimate } from './bulk/audit-estimate.ts'
 export type { TraceForm, TracesOf } from './bulk/block-traces.ts'
 export type { BlockField, RangeBlock } from './bulk/fields.ts'
 export { type GetBlocksOptions, getBlocks } from './bulk/get-blocks.ts'

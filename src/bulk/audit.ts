@@ -3,9 +3,11 @@ import { connectionsOf } from '../client/internals.ts'
 import { HexlineError, IntegrityError } from '../errors.ts'
 import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import type { Block, Log } from '../eth/objects.ts'
+import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
 import { type BlockLogs, type BlockLogsFetcher, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import type { LogSpan } from './log-reply.ts'
+import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { chainIdOf } from './range.ts'
 import { rangeStream } from './range-stream.ts'
 import { isSameLog } from './same-log.ts'
@@ -37,16 +39,6 @@ export interface AuditReport {
   readonly estimate: AuditEstimate
 }
 
-/** What an audit will fetch, estimated from a sample of headers. */
-export interface AuditEstimate {
-  /** Headers to fetch, one for each block. */
-  readonly headers: number
-  /** Blocks whose receipts may be fetched, estimated: those with a bloom that may match. */
-  readonly receipts: number
-  /** Whether the `eth_getLogs` calls are made again, at another endpoint. */
-  readonly isAskedTwice: boolean
-}
-
 export interface AuditorOptions<T> extends VerdictOptions<T> {
   readonly client: Client
   readonly level: AuditLevel
@@ -60,8 +52,6 @@ export interface AuditorOptions<T> extends VerdictOptions<T> {
   readonly again: (fetched: ReadLogs<T>, signal: AbortSignal) => Promise<ReadLogs<T> | undefined>
 }
 
-/** Number of headers in the sample of the estimate. */
-export const ESTIMATE_HEADERS = 16
 /** Headers to request ahead of the logs. */
 const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
 /**
@@ -88,35 +78,26 @@ export class Auditor<T> {
     return { level: this.#options.level, ...counts, reasons: { ...reasons }, estimate: this.#estimate }
   }
 
-  /** Estimates the cost, and learns what is known of the chain's blooms. */
+  /** Asks for the chain, estimates the cost, and looks whether the chain leaves blooms empty. */
   async start(): Promise<void> {
     const { client, level, span, filter, stop } = this.#options
     if (level === 'none') return
     const asked = client.with({ signal: stop })
-    const blocks = span.to - span.from + 1
-    this.isOn(await chainIdOf(asked))
-    if (level === 'peer') {
-      this.#estimate = { headers: 0, receipts: 0, isAskedTwice: true }
-      return
-    }
-    if (level === 'receipts') {
-      this.#estimate = { headers: blocks, receipts: blocks, isAskedTwice: false }
-      return
-    }
-    const size = Math.min(ESTIMATE_HEADERS, blocks)
-    const numbers = Array.from({ length: size }, (_, i) => span.from + Math.floor((i * blocks) / size))
-    const headers = await Promise.all(numbers.map((number) => asked.call('eth_getBlockByNumber', number, false)))
-    const suspect = headers.filter((header) => header !== null && isBloom(header.logsBloom) && filter.bloom.mayMatch(header.logsBloom)).length
-    this.#estimate = { headers: blocks, receipts: Math.round((suspect / size) * blocks), isAskedTwice: false }
-    if (!this.#verdicts.areBloomsUnusable) await this.#tryEmptyBloom(headers)
+    this.setChain(await chainIdOf(asked))
+    const sample = level === 'bloom' ? await sampleHeaders(asked, span) : []
+    this.#estimate = estimateAudit(level, span, sample, filter)
+    if (level === 'bloom' && !this.#verdicts.areBloomsUnusable) await this.#tryEmptyBloom(sample)
   }
 
-  /** Tells it the chain, in place of `start`, for `checkBlock` alone. */
-  isOn(chainId: number | undefined): void {
-    this.#verdicts.isOn(chainId)
+  /** Sets the chain, in place of `start`, if only `checkBlock` is called. */
+  setChain(chainId: number | undefined): void {
+    this.#verdicts.setChain(chainId)
   }
 
-  /** Learns whether a bloom of the sample is empty, though its block has logs: then all may be. */
+  /**
+   * Distrusts all blooms of the chain if one of the sample is empty although its block has logs. Of
+   * the empty ones, it looks at the block with the most transactions.
+   */
   async #tryEmptyBloom(headers: readonly (Block | null)[]): Promise<void> {
     const { blocks, logOf, stop } = this.#options
     const empty = headers.filter((header) => header !== null).filter(({ logsBloom }) => isBloom(logsBloom) && isEmptyBloom(logsBloom))
@@ -153,45 +134,52 @@ export class Auditor<T> {
     await this.#stream?.return()
   }
 
-  /** By the headers of the page's blocks, or by their receipts. */
+  /** Checks a page by the headers of its blocks, or by their receipts. */
   async #prove(page: ReadLogs<T>): Promise<T[]> {
     this.#stream ??= this.#blocks()
-    const byBlock = this.#grouped(page.items)
+    const given = groupByBlock(page.items, this.#options.logOf)
     const found = new Map<number, T[]>()
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (let number = page.from; number <= page.to; number++) {
-      const { value } = (await this.#stream.next()) as IteratorYieldResult<AuditedBlock<T>>
-      const given = byBlock.get(number) ?? []
-      if (this.#options.blockHash !== undefined && value.header.hash !== this.#options.blockHash) {
-        this.#verdicts.leave(REPLACED)
-        continue
-      }
-      for (const item of given) checkSameBlock(this.#options.logOf(item), value.header)
-      if (value.receipts !== undefined) {
-        this.#verdicts.counts.fetched++
-        const { header, receipts } = value
-        const fitsRoot = this.#verdicts.fitsRoot(header, receipts.linked)
-        if (fitsRoot !== false) found.set(number, this.#verdicts.resolve(number, given, { header, items: receipts.items, fitsRoot }))
-        else
-          await fetches.add(async () => {
-            const all = { header, items: receipts.items, receipts: receipts.linked, endpoint: undefined }
-            found.set(number, this.#verdicts.resolve(number, given, await this.#rightReceipts(number, all)))
-          })
-        continue
-      }
-      if (!this.#verdicts.mayLack(number, value.header, given)) continue
-      this.#verdicts.counts.suspects++
-      await fetches.add(async () => {
-        found.set(number, await this.#fromReceipts(number, given, value.header))
-      })
+      const { value: block } = (await this.#stream.next()) as IteratorYieldResult<AuditedBlock<T>>
+      const proven = this.#proveBlock(number, given.get(number) ?? [], block)
+      if (Array.isArray(proven)) found.set(number, proven)
+      else if (proven !== undefined)
+        await fetches.add(async () => {
+          found.set(number, await proven())
+        })
     }
     await fetches.end()
-    return found.size === 0 ? page.items : this.#merged(page, byBlock, found)
+    return found.size === 0 ? page.items : mergeBlocks(page, given, found)
   }
 
   /**
-   * By the receipts of a block: of the one with this header, or of the one that the node has. Where
-   * they are not available, the logs stay as they were given, unproven.
+   * The logs of a block that has been read. A function fetches its receipts first, once there is
+   * room for that. Undefined if the logs that were given stay as they are.
+   */
+  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): T[] | (() => Promise<T[]>) | undefined {
+    const { blockHash, logOf } = this.#options
+    if (blockHash !== undefined && header.hash !== blockHash) {
+      this.#verdicts.countUnproven(REPLACED)
+      return undefined
+    }
+    for (const item of given) checkSameBlock(logOf(item), header)
+    if (receipts !== undefined) {
+      this.#verdicts.counts.fetched++
+      const fitsRoot = this.#verdicts.fitsRoot(header, receipts.linked)
+      if (fitsRoot !== false) return this.#verdicts.resolve(number, given, { header, items: receipts.items, fitsRoot })
+      const all = { header, items: receipts.items, receipts: receipts.linked, endpoint: undefined }
+      return async () => this.#verdicts.resolve(number, given, await this.#rightReceipts(number, all))
+    }
+    if (!this.#verdicts.mayLack(number, header, given)) return undefined
+    this.#verdicts.counts.suspects++
+    return () => this.#fromReceipts(number, given, header)
+  }
+
+  /**
+   * The logs of a block by its receipts, which are fetched. The block has to be the one with this
+   * header, if there is one. If the receipts are not available, the logs stay as they were given,
+   * and the block counts as unproven.
    */
   async #fromReceipts(number: number, given: T[], header?: Header): Promise<T[]> {
     const { blocks, blockHash, stop, logOf } = this.#options
@@ -202,19 +190,22 @@ export class Auditor<T> {
       if (header !== undefined && hash !== header.hash)
         throw new IntegrityError(`block ${number} came as ${header.hash}, and then as ${hash}: the chain was reorganised in between, or nodes disagree`)
       if (blockHash !== undefined && hash !== blockHash) {
-        this.#verdicts.leave(REPLACED)
+        this.#verdicts.countUnproven(REPLACED)
         return given
       }
       const ofBlock = header === undefined ? given.filter((item) => logOf(item).blockHash === hash) : given
       return this.#verdicts.resolve(number, ofBlock, await this.#rightReceipts(number, header === undefined ? fetched : { ...fetched, header }))
     } catch (error) {
       if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
-      this.#verdicts.leave('its receipts are not available')
+      this.#verdicts.countUnproven('its receipts are not available')
       return given
     }
   }
 
-  /** The receipts, or those of another endpoint if these do not have the header's root. */
+  /**
+   * The receipts of a block. If they do not have the root in its header, the other endpoints are
+   * asked, each once, until one gives receipts that do.
+   */
   async #rightReceipts(number: number, fetched: BlockLogs<T>): Promise<Proven<T>> {
     const { client, blocks, stop } = this.#options
     const { header, endpoint } = fetched
@@ -236,14 +227,14 @@ export class Auditor<T> {
     return { header, items: fetched.items, fitsRoot }
   }
 
-  /** By the reply of another endpoint. */
+  /** Checks a page by the reply of another endpoint. Where they differ, the receipts decide. */
   async #compare(page: ReadLogs<T>): Promise<T[]> {
     const { again, stop, logOf } = this.#options
     const other = await again(page, stop)
     const left = page.to - page.from - (other === undefined ? -1 : other.to - other.from)
-    if (left > 0) this.#verdicts.leave('no second endpoint answered', left)
+    if (left > 0) this.#verdicts.countUnproven('no second endpoint answered', left)
     if (other === undefined) return page.items
-    const [one, two] = [this.#grouped(page.items), this.#grouped(other.items)]
+    const [one, two] = [groupByBlock(page.items, logOf), groupByBlock(other.items, logOf)]
     const isCompared = (number: number) => number >= other.from && number <= other.to
     const found = new Map<number, T[]>()
     const numbers = new Set([...one.keys(), ...two.keys()])
@@ -260,24 +251,7 @@ export class Auditor<T> {
       })
     }
     await fetches.end()
-    return found.size === 0 ? page.items : this.#merged(page, one, found)
-  }
-
-  #grouped(items: readonly T[]): Map<number, T[]> {
-    const groups = new Map<number, T[]>()
-    for (const item of items) {
-      const number = Number(this.#options.logOf(item).blockNumber)
-      const group = groups.get(number)
-      if (group === undefined) groups.set(number, [item])
-      else group.push(item)
-    }
-    return groups
-  }
-
-  #merged({ from, to }: LogSpan, given: ReadonlyMap<number, T[]>, found: ReadonlyMap<number, T[]>): T[] {
-    const lists: (readonly T[])[] = []
-    for (let number = from; number <= to; number++) lists.push(found.get(number) ?? given.get(number) ?? [])
-    return lists.flat()
+    return found.size === 0 ? page.items : mergeBlocks(page, one, found)
   }
 
   /** The headers of the range, linked to each other, with the logs of their receipts. */
@@ -304,7 +278,7 @@ export class Auditor<T> {
   }
 }
 
-/** A header, with the logs of its receipts if they were fetched. */
+/** A header, with the receipts if they were fetched. */
 interface AuditedBlock<T> {
   readonly header: Header
   readonly receipts: ReturnType<ReadReceipts<T>> | undefined
@@ -313,5 +287,5 @@ interface AuditedBlock<T> {
 /** Why a block that was asked for by its hash is unproven. */
 const REPLACED = 'the block is no longer part of the chain'
 
-/** Why receipts cannot be had. */
+/** Kinds of failures that mean: the receipts are not available. */
 const UNAVAILABLE = ['unsupported', 'pruned', 'not-found', 'lagging', 'response-too-large']

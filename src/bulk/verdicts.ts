@@ -49,40 +49,43 @@ export class Verdicts<T> {
     this.#options = options
   }
 
-  /** The blocks are of this chain. */
-  isOn(chainId: number | undefined): void {
+  /** Sets the chain of the blocks: the blooms and roots of some chains are no proof. */
+  setChain(chainId: number | undefined): void {
     this.#chainId = chainId
     this.#unusable = chainId === undefined ? undefined : unusableBlooms(chainId)
   }
 
-  /** Is it known that the chain's blooms, or some of them, prove nothing? */
+  /** Whether the blooms of the chain, or some of them, are known to prove nothing. */
   get areBloomsUnusable(): boolean {
     return this.#unusable !== undefined
   }
 
-  /** No bloom of the chain proves anything. */
+  /** From now on, no bloom of the chain proves anything. */
   distrustBlooms(why: string): void {
     this.#unusable = () => why
   }
 
-  /** Blocks remain unproven. */
-  leave(reason: string, blocks = 1): void {
+  /** Counts blocks that remain unproven, and why. */
+  countUnproven(reason: string, blocks = 1): void {
     this.counts.unproven += blocks
     this.counts.reasons[reason] = (this.counts.reasons[reason] ?? 0) + blocks
   }
 
-  /** May a log of this block be missing, by its header and by those that were given? */
+  /**
+   * Whether a log of this block may be missing, by the bloom of its header. Counts the block as
+   * unproven if the bloom cannot tell.
+   */
   mayLack(number: number, { logsBloom, transactions }: Header, given: readonly T[]): boolean {
     const { filter, logOf } = this.#options
     if (lacksLogs(filter, given, logOf)) return true
     const why = this.#unusable?.(number)
     if (why !== undefined || !isBloom(logsBloom)) {
-      if (given.length === 0 && transactions.length > 0) this.leave(why ?? 'the header has no logs bloom')
+      if (given.length === 0 && transactions.length > 0) this.countUnproven(why ?? 'the header has no logs bloom')
       return false
     }
     const mayMatch = filter.bloom.mayMatch(logsBloom)
     if (given.length === 0) return mayMatch
-    if (!mayMatch) this.leave("the header's bloom does not have the logs that the node gave")
+    if (!mayMatch) this.countUnproven("the header's bloom does not have the logs that the node gave")
     return false
   }
 
@@ -101,14 +104,14 @@ export class Verdicts<T> {
     const logs = all.map(logOf)
     const fault = logsFault(header, logs)
     if (fault !== undefined) {
-      this.leave('the logs of its receipts contradict each other')
+      this.countUnproven('the logs of its receipts contradict each other')
       return [...given]
     }
     const items = all.filter((item) => filter.matches(logOf(item)))
     const right = new Map(items.map((item) => [logOf(item).logIndex, logOf(item)]))
     const others = given.filter((item) => !right.has(logOf(item).logIndex))
     const why = this.#whyUnproven(number, header, logs, fitsRoot) ?? (fitsRoot ? undefined : this.#whyDifferent(given, right))
-    if (why !== undefined) this.leave(why)
+    if (why !== undefined) this.countUnproven(why)
     else if (others.length > 0)
       throw new IntegrityError(`block ${number}: log ${logOf(others[0] as T).logIndex} was given, but is not in the receipts of the block`)
     this.counts.recovered += items.length + others.length - given.length

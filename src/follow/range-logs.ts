@@ -58,7 +58,7 @@ export class RangeLogs<L> {
       stop: this.#stop.signal,
       again: async () => undefined,
     })
-    this.#auditor.isOn(chainId)
+    this.#auditor.setChain(chainId)
   }
 
   /** The logs of the next block, as the node gave them for the range. */
