@@ -19,7 +19,7 @@ export function tracesCall(form: TraceForm, tag: string): { readonly method: str
   return form === 'parity' ? { method: 'trace_block', params: [tag] } : { method: 'debug_traceBlockByNumber', params: [tag, options] }
 }
 
-/** The same, by its hash where the method takes one. */
+/** The call for the traces of a block, by its hash if the method takes one. */
 export function tracesCallByHash(form: TraceForm, { number, hash }: Linked): { readonly method: string; readonly params: readonly unknown[] } {
   if (form === 'parity') return tracesCall(form, `0x${number.toString(16)}`)
   return { method: 'debug_traceBlockByHash', params: [hash, options] }

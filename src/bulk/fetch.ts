@@ -57,9 +57,9 @@ interface Price {
  */
 const SINGLE_MS = 60_000
 const NONE: readonly string[] = []
-/** Why the receipts of a block may be had one by one, but not together. */
+/** Kinds of failures after which the receipts of a block are requested one by one. */
 const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
-/** Where it is lacking, receipts come one by one. */
+/** The method for all receipts of a block. Where it is missing, they come one by one. */
 const RECEIPTS = 'eth_getBlockReceipts'
 /** Attempts of a request for receipts by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
@@ -122,7 +122,7 @@ export class Fetcher {
     return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })
   }
 
-  /** The same with the settings of this client, such as its pin and its priority, at once. */
+  /** A block, requested at once with the settings of `client`, such as its pin and priority. */
   fetchBy(client: Client, number: bigint): Promise<Fetched> {
     return this.#fetch(number, { client, signal: undefined, atOnce: true })
   }
@@ -156,7 +156,7 @@ export class Fetcher {
     const { method, params } = tracesCallByHash(form, block)
     const origin = new Tally()
     try {
-      // Nobody releases it.
+      // Not `isUnread`: nobody releases this reply.
       return { traces: await this.#ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
     } catch (error) {
       if (error instanceof HexlineError && error.kind === 'lagging') return undefined
@@ -225,7 +225,10 @@ export class Fetcher {
     return withReceipts(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
   }
 
-  /** Undefined if no endpoint supports the method, or if they are too large for one reply. */
+  /**
+   * The receipts of a block in one reply. Undefined if no endpoint supports the method, or if the
+   * reply would be too large.
+   */
   async #blockReceipts(block: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
     if (this.#singleUntil !== 0) {
       const now = this.#clock.now()
@@ -245,8 +248,9 @@ export class Fetcher {
   }
 
   /**
-   * Those that the node has, where some may be null: after a reorganisation it will never have the
-   * others. The receipts then do not fit their block, and are requested by its hash.
+   * The receipts of these transactions, one by one, as a JSON array. With `mayBeNull`, those that
+   * the node lacks are left out, since after a reorganisation it will never have them. The rest
+   * then does not fit the block, and the receipts are requested again by the block's hash.
    */
   async #singleReceipts(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
     const replies = await Promise.all(

@@ -4,7 +4,7 @@ import { HexlineError } from '../errors.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
 import type { LogSpan } from './log-reply.ts'
 
-/** Attempts to learn its newest block. */
+/** Attempts to learn the newest block of the endpoint. */
 const ATTEMPTS = 4
 /** Most spans in a row that an endpoint which does not answer is not asked for. */
 const MOST_PASSED = 64

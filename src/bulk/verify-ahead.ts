@@ -12,7 +12,7 @@ export interface VerifyAhead<T> {
   readonly most: number
 }
 
-/** An item in its place, and what has become of it. */
+/** The place of an item in the order. `outcome` is undefined until the item is verified. */
 interface Held<T> {
   outcome: { readonly item: T } | { readonly reason: unknown } | undefined
 }

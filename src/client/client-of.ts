@@ -27,7 +27,7 @@ export interface Shared extends Sending {
   readonly close: () => Promise<void>
   readonly connections: readonly Connection[]
   readonly limits: () => readonly CurrentLimits[]
-  /** The time of ends. */
+  /** The time at which calls end. */
   readonly turn: TurnClock
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined

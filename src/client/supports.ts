@@ -4,7 +4,7 @@ import { ethereum } from '../eth/protocol.ts'
 import { setBounded } from '../rpc/set-bounded.ts'
 import type { Clock } from '../wait/clock.ts'
 
-/** How long an answer is believed, in ms: nodes are upgraded, and gateways change. */
+/** How long an answer is believed, in ms. It may change: nodes are upgraded. */
 const BELIEVED_MS = 600_000
 /** JSON-RPC 2.0: the method does not exist. */
 const NO_SUCH_METHOD = -32601
@@ -74,7 +74,7 @@ export class Supported {
     }
   }
 
-  /** What an endpoint has answered; undefined if nothing that is still believed. */
+  /** The last answer of an endpoint, unless it has expired. */
   #known(endpoint: string, method: string): boolean | undefined {
     const known = this.#answers.get(keyOf(endpoint, method))
     return known !== undefined && this.#clock.now() < known.until ? known.has : undefined
@@ -97,7 +97,7 @@ export class Supported {
   }
 }
 
-/** Rejects if the answer is another, or if there is none. */
+/** Resolves if the answer is true, and rejects otherwise. */
 async function ifTrue(answer: Promise<boolean | undefined>): Promise<true> {
   if ((await answer) === true) return true
   throw undefined

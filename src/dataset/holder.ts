@@ -18,7 +18,9 @@ export async function thisProcess(): Promise<Holder> {
   return { pid: process.pid, host: hostname(), namespace: await ownNamespace(), start: (await statOf(process.pid)).start, id: randomUUID() }
 }
 
-/** Whether its process number is one of this system, so that it can be found out if it runs. */
+/**
+ * Whether the process is of this machine and container, so that its number tells whether it runs.
+ */
 export async function isHere({ host, namespace }: Holder): Promise<boolean> {
   return host === hostname() && (namespace === undefined || namespace === (await ownNamespace()))
 }
@@ -33,7 +35,10 @@ export function holderOf(text: string): Holder | undefined {
   }
 }
 
-/** A process of another machine or container counts as alive: that cannot be found out here. */
+/**
+ * Whether the process runs. One of another machine or container counts as alive, since it cannot be
+ * looked up here.
+ */
 export async function isAlive(holder: Holder): Promise<boolean> {
   if (!(await isHere(holder))) return true
   const { pid, start } = holder

@@ -33,11 +33,14 @@ export async function lockFile(file: string): Promise<Lock> {
   })
 }
 
-/** A lock, of what is named so in errors. */
+/** What to lock. Errors call it by its `name`; the lock itself is at `path`. */
 interface Place {
   readonly name: string
   readonly path: string
-  /** Is the lock one of a process that may still use it? Undefined for one that is damaged. */
+  /**
+   * Whether the process that the lock names may still use the place. `holder` is undefined for a
+   * damaged lock.
+   */
   isHeldBy(holder: Holder | undefined): Promise<boolean>
 }
 
@@ -100,7 +103,10 @@ async function linkOrCreate(aside: string, path: string, text: string): Promise<
 /** The errors of `link` on file systems without hard links. */
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
-/** The same on a file system without hard links, where a crash may leave an empty file. */
+/**
+ * Creates the file on a file system without hard links, where a crash may leave it empty. False if
+ * it exists.
+ */
 async function createWithoutLinks(path: string, text: string): Promise<boolean> {
   try {
     await writeFile(path, text, { flag: 'wx' })

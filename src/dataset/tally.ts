@@ -20,22 +20,22 @@ export class Tally {
     this.skipped[check] = reasons
   }
 
-  /** Counts a column as uncovered. */
-  leave(column: string): void {
+  /** Adds a column whose values nothing proves. */
+  addUncovered(column: string): void {
     this.#uncovered.add(column)
   }
 
   add({ proven, skipped, uncovered }: BlockResult): void {
     for (const check of proven) this.prove(check)
     for (const [check, reason] of skipped) this.skip(check, reason)
-    for (const column of uncovered) this.leave(column)
+    for (const column of uncovered) this.addUncovered(column)
   }
 
   /** Adds what another tally holds. */
   merge({ checks, skipped, uncovered }: Tallied): void {
     for (const [check, blocks] of Object.entries(checks)) this.prove(check, blocks)
     for (const [check, reasons] of Object.entries(skipped)) for (const [reason, blocks] of Object.entries(reasons)) this.skip(check, reason, blocks)
-    for (const column of uncovered) this.leave(column)
+    for (const column of uncovered) this.addUncovered(column)
   }
 
   /** Columns, as `table.column`, with a value that nothing proves, or that they could not hold. */

@@ -36,7 +36,7 @@ export async function verifyRange({ dir, header, senderOf, signal, chosen, onBlo
   const isLinked = ['number', 'hash', 'parentHash'].every((name) => checker.stores(`blocks.${name}`))
   const unplaced = header.tables.filter((table) => !isPlaced(header, table)).map((table) => `${table}.${table === 'blocks' ? 'number' : 'blockNumber'}`)
   let parent: string | undefined = range.parentHash
-  for await (const block of joinBlocks(dir, header, range, { onMisfit: (column) => tally.leave(column) })) {
+  for await (const block of joinBlocks(dir, header, range, { onMisfit: (column) => tally.addUncovered(column) })) {
     signal?.throwIfAborted()
     const facts = checkPlaces(block, files, header.chainId)
     checkLink(block.number, facts, parent, range, files)

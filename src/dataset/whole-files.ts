@@ -5,8 +5,8 @@ import { reasonOf } from '../system-error.ts'
 import type { RangeEntry } from './manifest.ts'
 
 /**
- * Are the files of a range there, in full length? Throws where the system does not say, as of a
- * network share that is gone for a moment: that is no reason to take a file for missing.
+ * Whether all files of a range are there, each with its full length. Throws if the system cannot
+ * tell, as for a network share that is gone for a moment: such a file is not missing.
  */
 export async function hasFiles(dir: string, { files }: Pick<RangeEntry, 'files'>): Promise<boolean> {
   for (const { name, bytes } of files) {
@@ -20,7 +20,7 @@ export async function hasFiles(dir: string, { files }: Pick<RangeEntry, 'files'>
   return true
 }
 
-/** Is this a file of this length? */
+/** Whether this is a file of this length, in bytes. */
 export function isWhole(there: Stats | undefined, bytes: number): boolean {
   return there?.isFile() === true && there.size === bytes
 }

@@ -69,12 +69,14 @@ const MOST_HERE = 64 * 1024
 const MOST_EXPECTED = 64
 /** Ratio of the sizes until a reply has shown one. Full blocks have 3 to 7. */
 const FIRST_RATIO = 4
-/** A guess below this, in bytes, would save nothing: Node.js has a pool for such small buffers. */
+/** The smallest guess, in bytes. A smaller one saves nothing: Node.js pools such small buffers. */
 const LEAST_GUESSED = 2000
 /** Room for a result that is larger than expected. */
 const MARGIN = 1.125
-/** Share by which the ratio approaches that of a reply below it. */
-const FORGOTTEN = 1 / 8
+/**
+ * Weight of the newest reply in the ratio, if its own ratio is lower. A higher one counts at once.
+ */
+const DECAY = 1 / 8
 
 /**
  * Undoes the `content-encoding` of one endpoint's replies. zlib makes the result in pieces and
@@ -108,7 +110,7 @@ export class Decompressor {
       (size <= MOST_HERE ? undoHere(body, coding, size, maxOutputLength) : undefined) ??
       (await coding.elsewhere(body, settingsFor(Math.max(size, MOST_HERE), maxOutputLength)))
     const ratio = Math.min(MOST_EXPECTED, result.length / Math.max(1, body.length))
-    this.#ratio = Math.max(ratio, this.#ratio + (ratio - this.#ratio) * FORGOTTEN)
+    this.#ratio = Math.max(ratio, this.#ratio + (ratio - this.#ratio) * DECAY)
     return result
   }
 
@@ -139,7 +141,7 @@ function settingsFor(size: number, maxOutputLength: number): Settings {
   return { chunkSize: Math.max(zlib.constants.Z_MIN_CHUNK, Math.min(size, maxOutputLength) + 1), maxOutputLength }
 }
 
-/** Whether this is a host on this machine, for which compression only adds work. */
+/** Whether the host is this machine, where compression only adds work. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -15,7 +15,7 @@ const LEAST_MS = 500
  */
 const MOST_MS = 5_000
 /** Share by which the longest stall decays with each complete body. */
-const FORGOTTEN = 1 / 64
+const DECAY = 1 / 64
 
 /**
  * How long the body of an endpoint's reply may stall, once it has begun, before it is given up:
@@ -38,7 +38,7 @@ export class BodyProgress {
   /** Records a complete body. */
   completed(): void {
     this.#isKnown = true
-    this.#worstMs -= this.#worstMs * FORGOTTEN
+    this.#worstMs -= this.#worstMs * DECAY
   }
 
   /** The longest stall to accept from now on, in ms. */

@@ -1,16 +1,17 @@
-/** One of those that a list holds. */
+/** An item of a list without an order, which knows its place in it. */
 export interface Listed {
   /** Its index in the list, or -1. Kept by `append` and `remove`. */
   index: number
 }
 
-/** Adds `item` to a list in no order. */
+/** Adds `item` to its list. */
 export function append<Item extends Listed>(list: Item[], item: Item): void {
   item.index = list.push(item) - 1
 }
 
 /**
- * Removes `item`: the last one takes its place, so that a long list costs no more than a short one.
+ * Removes `item` from its list. The last item takes its place, so the cost does not grow with the
+ * list.
  */
 export function remove<Item extends Listed>(list: Item[], item: Item): void {
   const last = list.pop() as Item
@@ -21,7 +22,7 @@ export function remove<Item extends Listed>(list: Item[], item: Item): void {
   item.index = -1
 }
 
-/** Those that listen to one signal. */
+/** The listeners of one signal, and the event listener that serves them all. */
 interface Group<Listener> {
   readonly listeners: Listener[]
   readonly onAbort: () => void
@@ -66,7 +67,7 @@ export class Listeners<Listener extends Listed> {
     this.#groups.delete(signal)
   }
 
-  /** A copy of all of them. */
+  /** All listeners of all signals, as a new array. */
   all(): Listener[] {
     return [...this.#groups.values()].flatMap(({ listeners }) => listeners)
   }

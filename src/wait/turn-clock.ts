@@ -1,19 +1,19 @@
 import type { Clock } from './clock.ts'
 
 /**
- * A clock for ends. All calls of a POST end in one turn of the event loop: the time is read once
- * for them, since reading it costs as much as all else that telling the end of a call takes.
+ * Tells the time at which calls end. All calls of a POST end in one turn of the event loop, and
+ * share one reading of the clock: a reading costs as much as all the rest of reporting an end.
  */
 export class TurnClock {
   readonly #clock: Pick<Clock, 'now'>
-  /** The time of this turn; 0 where it is not known. */
+  /** The time of this turn; 0 if it is not set. */
   #at = 0
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock
   }
 
-  /** It was this time in this turn. `endTurn` has to follow. */
+  /** Sets the time for the rest of this turn. `endTurn` has to follow. */
   hold(at: number): void {
     this.#at = at
   }

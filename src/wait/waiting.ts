@@ -27,7 +27,7 @@ export interface Wait extends Alarm, Listed {
   cancel(reason: unknown): void
 }
 
-/** Waiting that may end early. Waking costs less than aborting a signal. */
+/** A sleep that can be ended early. Waking it costs less than aborting a signal. */
 export interface Nap {
   /** Resolves at its time, or when it is woken. */
   readonly over: Promise<void>
@@ -41,7 +41,7 @@ export interface Nap {
 export class Waiting {
   readonly clock: Clock
   readonly alarms: Alarms
-  /** The time for what ends. */
+  /** The time at which calls end. */
   readonly turn: TurnClock
   readonly #withSignal = new Listeners<Wait>((wait, reason) => this.#cancel(wait, reason))
   readonly #withoutSignal: Wait[] = []
@@ -84,12 +84,15 @@ export class Waiting {
     this.alarms.set(wait)
   }
 
-  /** Waits until `until` on the clock. Rejects when the waiter has to end before that. */
+  /**
+   * Waits until the time `until`. Rejects if the waiter's signal, its deadline or `close` ends the
+   * wait before that.
+   */
   sleep(call: Waiter, until: number): Promise<void> {
     return this.nap(call, until).over
   }
 
-  /** The same, for one that may be woken before that. */
+  /** The same as `sleep`, for a wait that may be woken early. */
   nap(call: Waiter, until: number): Nap {
     let wake = () => {}
     const over = new Promise<void>((resolve, reject) => {
