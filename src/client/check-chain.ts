@@ -1,8 +1,9 @@
-import { IntegrityError } from '../errors.ts'
+import { HexlineError, IntegrityError } from '../errors.ts'
 import { ethereum } from '../eth/protocol.ts'
 import { ownRead, type Post, type Send } from '../rpc/call.ts'
 import { TELLS_NOTHING } from '../rpc/route/chain.ts'
 import type { Clock } from '../wait/clock.ts'
+import { postAlone } from './post-alone.ts'
 
 export interface ChainCheckOptions {
   readonly name: string
@@ -25,12 +26,13 @@ export function chainCheck({ name, post, send, clock, deadlineMs }: ChainCheckOp
   const { askChain, chainOf } = ethereum
 
   async function check(): Promise<void> {
-    const [outcome] = await post([ownRead({ ...askChain, deadline: Number.POSITIVE_INFINITY })], NEVER)
-    if (outcome === undefined || outcome instanceof Error) {
-      if (outcome !== undefined && TELLS_NOTHING.includes(outcome.kind)) return
-      throw outcome
+    let own: ReturnType<typeof chainOf>
+    try {
+      own = chainOf((await postAlone(post, askChain)).take())
+    } catch (error) {
+      if (error instanceof HexlineError && TELLS_NOTHING.includes(error.kind)) return
+      throw error
     }
-    const own = chainOf(outcome.take())
     const common = chainOf((await send(ownRead({ ...askChain, deadline: clock.now() + deadlineMs }))).take())
     if (own === undefined || common === undefined || own === common) return
     throw new IntegrityError(`${name} gets no subscription: it is on chain ${own}, and the others are on ${common}`, { endpoint: name })
@@ -45,5 +47,3 @@ export function chainCheck({ name, post, send, clock, deadlineMs }: ChainCheckOp
     return checked
   }
 }
-
-const NEVER = new AbortController().signal

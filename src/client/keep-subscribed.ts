@@ -1,6 +1,6 @@
 import { type HexlineError, MalformedReplyError, TimeoutError } from '../errors.ts'
 import { ethereum } from '../eth/protocol.ts'
-import { ownRead, type Post } from '../rpc/call.ts'
+import type { Post } from '../rpc/call.ts'
 import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import { type Backoff, jittered, type RetryAt } from '../rpc/retry-delay.ts'
 import type { Health } from '../rpc/route/health.ts'
@@ -8,6 +8,7 @@ import { show } from '../text.ts'
 import type { Wait, Waiting } from '../wait/waiting.ts'
 import type { WebSocketExchange } from '../ws/exchange.ts'
 import type { LiveSubscription } from '../ws/subscriptions.ts'
+import { postAlone } from './post-alone.ts'
 
 /** An endpoint that can have subscriptions. */
 export interface SubscriptionSource {
@@ -261,10 +262,11 @@ class Keeper {
       else if (!source.isAsked) {
         // Never twice at a time: another request in flight would keep the socket.
         source.isAsked = true
-        void source.post([ownRead({ ...ethereum.askChain, deadline: Number.POSITIVE_INFINITY })], NEVER).then(() => {
+        const onEnd = () => {
           source.isAsked = false
           source.heardAt = this.#now()
-        })
+        }
+        void postAlone(source.post, ethereum.askChain).then(onEnd, onEnd)
       }
     }
     this.#options.waiting.setAlarm(this.#wait, at)
@@ -275,9 +277,7 @@ class Keeper {
     const { params } = this.#options
     const method = 'eth_subscribe'
     // Not given up when the subscriber leaves: the node would keep a subscription without an owner.
-    const [outcome] = await post([ownRead({ method, params, deadline: Number.POSITIVE_INFINITY })], NEVER)
-    if (outcome === undefined || outcome instanceof Error) throw outcome
-    const id = outcome.take()
+    const id = (await postAlone(post, { method, params })).take()
     if (typeof id === 'string') return id
     throw new MalformedReplyError(`${name}: ${method}: expected the id of a subscription, received ${show(id)}`, { method, endpoint: name })
   }
@@ -318,15 +318,12 @@ function unsubscribe(subscription: LiveSubscription, { post }: SubscriptionSourc
   const { id } = subscription
   const method = 'eth_unsubscribe'
   // Sent first: the socket is not to be closed as unused before.
-  if (id !== undefined) void post([ownRead({ method, params: [id], deadline: Number.POSITIVE_INFINITY })], NEVER)
+  if (id !== undefined) postAlone(post, { method, params: [id] }).catch(() => {})
   subscription.stop()
 }
 
 /** Resolves when the endpoint, which may be used, answers a question asked now. */
 async function answer({ check, post }: SubscriptionSource): Promise<void> {
   await check()
-  const [outcome] = await post([ownRead({ ...ethereum.askChain, deadline: Number.POSITIVE_INFINITY })], NEVER)
-  if (outcome === undefined || outcome instanceof Error) throw outcome
+  await postAlone(post, ethereum.askChain)
 }
-
-const NEVER = new AbortController().signal
