@@ -64,8 +64,7 @@ export async function serveRest(...answers: [Answer, ...Answer[]]): Promise<Rest
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await unusedPort(server)}`
   const made: RestServer = {
     url,
     service: { dataUrl: url, nftUrl: url, streamsUrl: url, apiKey: KEY },
@@ -89,6 +88,25 @@ export async function serveRest(...answers: [Answer, ...Answer[]]): Promise<Rest
   }
   onTestFinished(() => made.close())
   return made
+}
+
+/** Ports of all servers so far. */
+const usedPorts = new Set<number>()
+
+/**
+ * Listens on a port that no server had before: hexline remembers by host and key that an endpoint
+ * throttles, for an hour in one test.
+ */
+async function unusedPort(server: http.Server): Promise<number> {
+  for (;;) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    if (!usedPorts.has(port)) {
+      usedPorts.add(port)
+      return port
+    }
+    await new Promise((resolve) => server.close(resolve))
+  }
 }
 
 /** Answers every request with this text, or with this value as JSON. */
