@@ -3,9 +3,8 @@ import { ClosedError } from '../errors.ts'
 import type { Exchange, HttpReply, HttpRequest } from '../http/exchange.ts'
 import { BodyProgress } from '../http/progress.ts'
 import { Pool } from '../http/undici.ts'
-import { openWebSocket } from './handshake.ts'
-import { Pending } from './pending.ts'
-import { ended, Session, type SessionOptions } from './session.ts'
+import { ended, Pending } from './pending.ts'
+import type { Session, SessionOptions } from './session.ts'
 import type { LiveSubscription, SubscriptionListener } from './subscriptions.ts'
 
 /** An exchange's endpoint and limits. */
@@ -102,13 +101,15 @@ class WebSocketClient implements WebSocketExchange {
     }
     if (pending.isSettled) return
     // The socket may have been replaced or have ended since.
-    if (!(opened instanceof Session)) pending.succeed(opened)
+    if ('status' in opened) pending.succeed(opened)
     else if (this.#session !== undefined) this.#session.send(pending)
     else pending.fail(ended(this.#options))
   }
 
   async #open(): Promise<Session | HttpReply> {
     try {
+      // Loaded on demand: most endpoints are HTTP.
+      const [{ openWebSocket }, { Session }] = await Promise.all([import('./handshake.ts'), import('./session.ts')])
       const opened = await openWebSocket({ ...this.#options, dispatcher: this.#dispatcher }, this.#closing.signal)
       if ('status' in opened) return opened
       const session = new Session(opened, this.#options, this.#progress, {

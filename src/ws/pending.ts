@@ -1,4 +1,4 @@
-import { TimeoutError } from '../errors.ts'
+import { NetworkError, TimeoutError } from '../errors.ts'
 import type { BodyMemory, HttpReply, HttpRequest } from '../http/exchange.ts'
 import { type Abortable, forgetAbort, onAbort } from '../wait/aborts.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
@@ -111,4 +111,9 @@ export class Pending implements Alarm, Listed, Abortable {
     forgetAbort(this.#signal, this)
     return true
   }
+}
+
+/** For what has not been sent by a connection that is no longer used. */
+export function ended({ url: { host } }: PendingOptions): NetworkError {
+  return new NetworkError(`${host}: the connection is no longer used`, { endpoint: host, unsent: true })
 }

@@ -1,11 +1,11 @@
-import { type HexlineError, LimitError, NetworkError } from '../errors.ts'
+import { type HexlineError, LimitError } from '../errors.ts'
 import type { HttpReply } from '../http/exchange.ts'
 import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
 import { append, remove } from '../wait/listeners.ts'
 import type { Opened } from './handshake.ts'
 import { OpenSocket, type SocketHandler } from './open-socket.ts'
-import type { Pending, PendingOptions, Sender } from './pending.ts'
+import { ended, type Pending, type PendingOptions, type Sender } from './pending.ts'
 import { recipientByStart, recipientOf } from './recipient.ts'
 import { type LiveSubscription, type SubscriptionListener, Subscriptions } from './subscriptions.ts'
 
@@ -210,9 +210,4 @@ export class Session implements SocketHandler, Sender {
       size,
     })
   }
-}
-
-/** For what has not been sent by a connection that is no longer used. */
-export function ended({ url: { host } }: PendingOptions): NetworkError {
-  return new NetworkError(`${host}: the connection is no longer used`, { endpoint: host, unsent: true })
 }

@@ -7,8 +7,8 @@ import { Pool } from '../../src/http/undici.ts'
 import { Alarms } from '../../src/wait/alarms.ts'
 import { systemClock } from '../../src/wait/clock.ts'
 import { openWebSocket } from '../../src/ws/handshake.ts'
-import { Pending } from '../../src/ws/pending.ts'
-import { ended, Session } from '../../src/ws/session.ts'
+import { ended, Pending } from '../../src/ws/pending.ts'
+import { Session } from '../../src/ws/session.ts'
 import { never, type Reaction, serveWebSocket } from '../support/web-socket-server.ts'
 
 /** A session to a server, and what it tells its exchange and its listeners. */
