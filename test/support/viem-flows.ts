@@ -256,7 +256,7 @@ export function collector<T>(count: number): { add(value: T): void; all: Promise
   return {
     add(value) {
       values.push(value)
-      if (values.length === count) resolve(values)
+      if (values.length === count) resolve(values.slice())
     },
     all,
   }
