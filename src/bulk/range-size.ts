@@ -24,8 +24,10 @@ const TARGET_OF_TIMEOUT = 1 / 10
 const AS_LONG = 0.8
 /** Growth of a range from one reply to the next. */
 const MOST_GROWTH = 4
-/** Near a size that was refused, it grows by this part. */
+/** Near a size that was refused, it grows by this part, or by a block. */
 const CAREFUL_GROWTH = 1.05
+/** Ranges answered just below a size that was refused until it is tried again, at first. */
+const FIRST_TRIAL = 256
 /** Weight of the newest reply where it asks for a smaller range. */
 const LEAST_SHRINKING = 0.5
 
@@ -44,16 +46,23 @@ export interface RangeReply {
  * How many blocks one `eth_getLogs` covers. A range grows fourfold while its replies are small and
  * quick, and shrinks in proportion when they are not, by half at most. A reply is quick if it takes
  * less than a tenth of the endpoint's timeout, not counting what the node takes for any range.
- * After a refusal it takes the size that the endpoint names, or half; from there it grows by 5 %
- * only, since the limit is near. Replies to parts of earlier ranges say nothing about how dense the
- * logs are where the next range begins, so only their time counts. Limits on blocks are the
- * endpoint's, whatever the filter (`RangeLimits`); the rest depends on how many logs it selects.
+ * After a refusal it takes the size that the endpoint names, or half; from half of what was refused
+ * it grows by 5 % only, since the limit is near. Where that is less than a block, it stays below
+ * the size that was refused. After 256 ranges just below it, a single one is as long: if it is
+ * answered, the size is no limit any more; else the next trial comes after twice as many. Replies
+ * to parts of earlier ranges say nothing about how dense the logs are where the next range begins,
+ * so only their time counts. Limits on blocks are the endpoint's, whatever the filter
+ * (`RangeLimits`); the rest depends on how many logs it selects.
  */
 export class RangeSize {
   readonly #limits: RangeLimits
   #blocks: number
   /** A size that was refused for what it held, such as too many results. */
   #refused = Number.POSITIVE_INFINITY
+  /** Ranges just below it that were answered since it was tried. */
+  #belowRefused = 0
+  /** Number of these until the next trial. */
+  #untilTrial = FIRST_TRIAL
   readonly #targetMs: number
   /** The part of a reply's time that does not depend on its range, where it is too long; in ms. */
   #baseMs = 0
@@ -75,7 +84,13 @@ export class RangeSize {
   /** Blocks of the next range. */
   get blocks(): number {
     const most = this.#limits.maxBlocks * (this.#isTrialNext ? MOST_GROWTH : 1)
-    return offRound(Math.max(1, Math.floor(Math.min(this.#blocks, most))), this.#steady)
+    const own = this.#isRefusedTried ? this.#refused : this.#blocks
+    return offRound(Math.max(1, Math.floor(Math.min(own, most))), this.#steady)
+  }
+
+  /** The next range has the size that was refused. */
+  get #isRefusedTried(): boolean {
+    return this.#belowRefused >= this.#untilTrial
   }
 
   /** Lets the next range, and no other, exceed the limit on blocks. */
@@ -85,6 +100,10 @@ export class RangeSize {
 
   /** A range of this size has been requested. */
   requested(blocks: number): void {
+    if (this.#isRefusedTried && blocks >= this.#refused) {
+      this.#belowRefused = 0
+      this.#untilTrial *= 2
+    }
     if (!this.#isTrialNext || blocks <= this.#limits.maxBlocks) return
     this.#isTrialNext = false
     this.#limits.trialBegan()
@@ -100,15 +119,21 @@ export class RangeSize {
     const roomInTime = this.#targetMs / this.#ownTime(blocks, tookMs)
     const room = to < this.#farthest ? Math.min(1, roomInTime) : Math.min(TARGET_BYTES / bytes, TARGET_LOGS / logs, roomInTime)
     this.#farthest = Math.max(this.#farthest, to)
-    const isNear = blocks * 2 >= this.#refused
+    // After a short range, such as a rest, the limit is no farther away.
+    const isNear = Math.max(blocks, this.#blocks) * 2 >= this.#refused
     // Of a few blocks, 5 % is less than one.
     const careful = Math.max(CAREFUL_GROWTH, Math.min(blocks + 1, this.#refused - 1) / blocks)
-    const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, isNear ? careful : MOST_GROWTH)
+    if (room >= 1 && blocks === this.#refused - 1) this.#belowRefused++
+    const growth = isNear ? careful : Math.min(MOST_GROWTH, this.#refused / 2 / blocks)
+    const factor = room < 1 ? Math.max(room, LEAST_SHRINKING) : Math.min(room, growth)
     // A range that is smaller than the current one proves nothing about larger ones, and one from
     // before a change proves nothing about the new size.
     const next = blocks * factor
     if (factor < 1 ? next < this.#blocks : next > this.#blocks) this.#blocks = next
-    if (blocks > this.#refused) this.#refused = Number.POSITIVE_INFINITY
+    if (blocks < this.#refused) return
+    this.#refused = Number.POSITIVE_INFINITY
+    this.#belowRefused = 0
+    this.#untilTrial = FIRST_TRIAL
   }
 
   /** The part of the time that a smaller range would shorten, in ms. */
@@ -126,6 +151,8 @@ export class RangeSize {
    */
   refused(blocks: number, part: number, to = this.#farthest): void {
     if (to < this.#farthest) return
+    // That it is too large is known.
+    if (blocks >= this.#refused && this.#blocks < this.#refused) return
     this.#refused = Math.min(this.#refused, blocks)
     if (part < this.#blocks) this.#blocks = part
   }

@@ -45,6 +45,26 @@ describe('a range', () => {
     expect(answer(5, {})).toEqual([5, 6, 7, 7, 7])
   })
 
+  it('does not leap over a size that was refused where a shorter one is answered', () => {
+    const { range } = start()
+    range.refused(158, 79)
+    range.answered({ blocks: 80, bytes: 2, logs: 0, tookMs: 5 })
+    range.answered({ blocks: 73, bytes: 2, logs: 0, tookMs: 5 })
+    expect(range.blocks).toBe(84)
+  })
+
+  it('stays below a size that was refused, and has it again once after 256 ranges', () => {
+    const { range, answer } = start()
+    range.refused(3, 1)
+    expect(answer(258, {})).toEqual([1, ...Array(256).fill(2), 3])
+    range.requested(3)
+    range.refused(3, 1)
+    expect(answer(512, {})).toEqual([...Array(511).fill(2), 3])
+    range.requested(3)
+    range.answered({ blocks: 3, bytes: 2, logs: 0, tookMs: 5 })
+    expect(answer(2, {})).toEqual([12, 48])
+  })
+
   it('stays as it is where an earlier part turns out to be dense, unless that takes too long', () => {
     const { range } = start()
     const dense = { bytes: 4 * 1024 * 1024, logs: 6000, tookMs: 5 }
