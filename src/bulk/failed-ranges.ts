@@ -1,7 +1,7 @@
 import { HexlineError } from '../errors.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import type { AskOptions, LogQuestion, LogReply } from './log-reply.ts'
-import { isPassing, isTooLate, mayBeTooMuch } from './log-split.ts'
+import { isPassing, isTooLate, isUnsent, mayBeTooMuch } from './log-split.ts'
 import type { RangeSize } from './range-size.ts'
 
 /** How the logs of one range are asked for. */
@@ -97,24 +97,29 @@ export class FailedRanges<T> {
   /**
    * The logs of a range that has failed for this reason, or of its first blocks. Where several fail
    * at once, one of them finds out why, and the others wait: they are asked for again once it is
-   * answered.
+   * answered. One that was never sent, while none was answered, is asked for again if a block is
+   * answered ahead of others, which may hold the slots in vain.
    */
   async ask(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
     const isInDoubt = mayBeTooMuch(reason) || isPassing(reason)
     // Those that fail may also have taken the time of one that was never sent.
-    if (this.#inDoubt !== undefined && (isInDoubt || isTooLate(reason))) {
+    if (this.#inDoubt !== undefined && (isInDoubt || isUnsent(reason))) {
       await this.#inDoubt
       return this.#askRange(firstPart(question, this.#size.blocks), options)
     }
-    if (!isInDoubt || this.#isHopeless) throw reason
+    if ((!isInDoubt && !isUnsent(reason)) || this.#isHopeless) throw reason
     const answered = this.#answered
+    // Others wait for it, or hold the slots for bulk calls until they fail for the same reason.
+    const alone = { ...options, isAlone: true, urgent: true }
     let end = () => {}
     this.#inDoubt = new Promise((resolve) => {
       end = resolve
     })
     try {
-      // Others wait for it, or hold the slots for bulk calls until they fail for the same reason.
-      return await this.#findOut(question, { ...options, isAlone: true, urgent: true }, reason)
+      if (isInDoubt) return await this.#findOut(question, alone, reason)
+      const block = await this.#try(firstPart(question, 1), alone, ATTEMPTS_OF_PART)
+      if (block === undefined) throw reason
+      if (block.to === question.span.to) return block
     } catch (error) {
       this.#isHopeless = this.#answered === answered && !options.signal.aborted
       throw error
@@ -122,6 +127,7 @@ export class FailedRanges<T> {
       this.#inDoubt = undefined
       end()
     }
+    return this.#askRange(firstPart(question, this.#size.blocks), options)
   }
 
   /**

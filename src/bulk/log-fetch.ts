@@ -17,7 +17,7 @@ import {
   readReply,
   sorted,
 } from './log-reply.ts'
-import { isTooMuch, type Split, splitAfter } from './log-split.ts'
+import { isTooMuch, isUnsent, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
 import { SecondEndpoint } from './second-endpoint.ts'
@@ -256,7 +256,7 @@ export class LogFetcher<T> {
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
       // A caller that gives a number of attempts wants the range as it is: to compare it with what
       // another endpoint gave, or to find out whether its size is why it failed.
-      if (blocks === 1 || attempts !== undefined || isPatient) throw error
+      if ((blocks === 1 && !isUnsent(error)) || attempts !== undefined || isPatient) throw error
       return this.#failed.ask(question, options, error)
     }
     const whole = this.#answeredWhole(reply)

@@ -47,6 +47,11 @@ export function isTooLate(error: unknown): boolean {
   return error instanceof HexlineError && error.kind === 'timeout'
 }
 
+/** Its deadline has passed in line: that says nothing about the call, nor about the endpoint. */
+export function isUnsent(error: unknown): boolean {
+  return isTooLate(error) && (error as HexlineError).attempts === 0
+}
+
 /**
  * The same range may do better later, such as at a node that lags behind. What is throttled has
  * been repeated until its deadline.

@@ -155,6 +155,11 @@ describe('a range', () => {
     expect(await blocksOf(url, { timeoutMs: 5000 }, 19_999)).toEqual(right.filter((block) => block < 20_000))
   })
 
+  it.each([3, 10])('of more than %i blocks is never answered: others are sent though it holds the slots', async (most) => {
+    const { url } = await startNode((blocks) => (blocks > most ? 1e9 : 50))
+    expect(await blocksOf(url, { retry: {} }, most * 1000)).toEqual(right.filter((block) => block <= most * 1000))
+  })
+
   it('of a batch that fails as a whole, for two ranges in five, is hardly ever split', async () => {
     const random = randomFrom(5)
     const { url, ranges } = await startNode(
