@@ -153,7 +153,9 @@ export class FailedRanges<T> {
 
   /**
    * The largest part of a range that is answered where the range failed for this reason: its first
-   * half, half of that and so on, or its first block. Undefined if not even the block is answered.
+   * half, half of that and so on, or its first block; or the whole, after an outage. Where not even
+   * the block is answered, it rejects at the deadline of the block, and is undefined at once if the
+   * failure will not pass.
    */
   async #askPart(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<FoundPart<T> | undefined> {
     const attempts = isTooLate(reason) ? 1 : ATTEMPTS_OF_PART
@@ -161,13 +163,17 @@ export class FailedRanges<T> {
     const { from, to } = question.span
     let failed = to - from + 1
     let block = await tryFirst(1)
-    if (block === undefined && isPassing(reason) && !isTooLate(reason)) {
+    if (block === undefined) {
+      if (!isPassing(reason)) return undefined
+      const allOf = (whole: Part<T>) => ({ part: whole, failed, most: failed })
       // An outage of some seconds is over by then.
-      const whole = await this.#try(question, options, ATTEMPTS_OVER_SECONDS)
-      if (whole !== undefined) return { part: whole, failed, most: failed }
-      block = await tryFirst(1)
+      const early = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_OVER_SECONDS)
+      if (early !== undefined) return allOf(early)
+      // A block shows that a longer one is over. The size may be too large nevertheless.
+      block = await this.#askRange(firstPart(question, 1), { ...options, isPatient: true })
+      const late = await this.#try(question, options, attempts)
+      if (late !== undefined) return allOf(late)
     }
-    if (block === undefined) return undefined
     for (let halvings = 0; halvings < MOST_HALVINGS && failed > 2; halvings++) {
       const blocks = Math.min(Math.ceil(failed / 2), this.#size.blocks)
       const part = await tryFirst(blocks)

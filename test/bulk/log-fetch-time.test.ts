@@ -155,6 +155,16 @@ describe('a range', () => {
     expect(await blocksOf(url, { timeoutMs: 5000 }, 19_999)).toEqual(right.filter((block) => block < 20_000))
   })
 
+  it.each(failures.slice(0, 4))('of more than 100 blocks is too much, and %s, after an outage of half a minute: it is split', async (_, answer) => {
+    const began = clock.now()
+    const { url } = await startNode(
+      () => 20,
+      ({ from, to }) => (clock.now() - began < 30_000 ? gateway : to - from >= 100 ? answer : undefined),
+    )
+    expect(await blocksOf(url, { deadlineMs: 60_000, retry: {} }, 19_999)).toEqual(right.filter((block) => block < 20_000))
+    expect(clock.now() - began).toBeLessThan(60_000)
+  })
+
   it.each([3, 10])('of more than %i blocks is never answered: others are sent though it holds the slots', async (most) => {
     const { url } = await startNode((blocks) => (blocks > most ? 1e9 : 50))
     expect(await blocksOf(url, { retry: {} }, most * 1000)).toEqual(right.filter((block) => block <= most * 1000))
