@@ -8,6 +8,8 @@ import type { RangeSize } from './range-size.ts'
 export interface RangeOptions extends AskOptions {
   /** Gets the endpoints that answer. */
   readonly endpoints: Set<string>
+  /** It is the first part of a range that waited, far ahead of the next one. */
+  readonly isAhead?: boolean
   /** It has failed for a reason other than its size, and is repeated until its deadline. */
   readonly isPatient?: boolean
 }
@@ -105,7 +107,7 @@ export class FailedRanges<T> {
     // Those that fail may also have taken the time of one that was never sent.
     if (this.#inDoubt !== undefined && (isInDoubt || isUnsent(reason))) {
       await this.#inDoubt
-      return this.#askRange(firstPart(question, this.#size.blocks), options)
+      return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
     }
     if ((!isInDoubt && !isUnsent(reason)) || this.#isHopeless) throw reason
     const answered = this.#answered
@@ -127,7 +129,7 @@ export class FailedRanges<T> {
       this.#inDoubt = undefined
       end()
     }
-    return this.#askRange(firstPart(question, this.#size.blocks), options)
+    return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
   }
 
   /**

@@ -247,12 +247,14 @@ export class LogFetcher<T> {
         ? this.#failed.whileSizeMayFit(blocks, options.signal, (signal) => this.#asker.ask(question, { ...asked, signal }))
         : this.#asker.ask(question, asked))
     } catch (error) {
-      if (error === TOO_LARGE) return this.#askFirstPart(question, this.#size.blocks, options)
+      if (error === TOO_LARGE) return this.#askFirstPart(question, this.#size.blocks, { ...options, isAhead: true })
       const split = splitAfter(error, blocks)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)
         return this.#askFirstPart(question, split.part, options)
       }
+      // What was refused may be another range of the same POST.
+      if (blocks === 1 && isTooMuch(error) && !options.isAlone) return this.#askRange(question, { ...options, isAlone: true })
       if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
       // A caller that gives a number of attempts wants the range as it is: to compare it with what
       // another endpoint gave, or to find out whether its size is why it failed.
@@ -272,7 +274,7 @@ export class LogFetcher<T> {
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
-    this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: span.to })
+    this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: options.isAhead ? -1 : span.to })
     return { to: span.to, replies: [whole] }
   }
 

@@ -170,6 +170,15 @@ describe('a range', () => {
     expect(await blocksOf(url, { retry: {} }, most * 1000)).toEqual(right.filter((block) => block <= most * 1000))
   })
 
+  it('of more than three blocks is too much at first, without a word: ranges grow once it is not', async () => {
+    const { url, ranges } = await startNode(
+      () => 20,
+      ({ from, to }) => (from < 1000 && to - from >= 3 ? gateway : undefined),
+    )
+    expect(await blocksOf(url, { batch: {}, retry: {} })).toEqual(right)
+    expect(ranges.length).toBeLessThan(6000)
+  })
+
   it('of a batch that fails as a whole, for two ranges in five, is hardly ever split', async () => {
     const random = randomFrom(5)
     const { url, ranges } = await startNode(
