@@ -1,7 +1,7 @@
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { clockOf, deadlineOf } from '../client/internals.ts'
-import { OptionError, TimeoutError, TransactionLostError } from '../errors.ts'
+import { IntegrityError, OptionError, TimeoutError, TransactionLostError } from '../errors.ts'
 import type { Address, Hash } from '../eth/codec/hex.ts'
 import type { Receipt } from '../eth/objects.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
@@ -35,9 +35,9 @@ export interface WaitForReceiptOptions {
  *
  * Rejects with `TransactionLostError` when another transaction of the sender has taken its nonce
  * (`replaced`), with the same confirmations, and when no node has known it for 10 s (`dropped`).
- * Rejects with `TimeoutError` at the deadline, with `OptionError` for invalid arguments, and
- * otherwise as `client.call` does: at once if the first call fails, and later only for what waiting
- * cannot cure.
+ * Rejects with `TimeoutError` at the deadline, with `IntegrityError` for the receipt of another
+ * transaction, with `OptionError` for invalid arguments, and otherwise as `client.call` does: at
+ * once if the first call fails, and later only for what waiting cannot cure.
  */
 export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
   checkClient(client)
@@ -120,6 +120,9 @@ class ReceiptWait {
     this.#head = Math.max(this.#head, head)
     if (transaction !== null) this.#sent = { from: transaction.from, nonce: transaction.nonce }
     if (receipt !== null) {
+      const { transactionHash } = receipt
+      if (transactionHash.toLowerCase() !== this.#hash.toLowerCase())
+        throw new IntegrityError(`requested the receipt of ${this.#hash}, but received that of ${transactionHash}`, { method: 'eth_getTransactionReceipt' })
       this.#unknown = undefined
       const isDeep = head - Number(receipt.blockNumber) + 1 >= this.#confirmations
       return isDeep && (await this.#isInChain(node, receipt)) ? receipt : undefined

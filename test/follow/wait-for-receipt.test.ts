@@ -103,6 +103,23 @@ it('a receipt of a block that is no longer part of the chain does not count', as
   expect(isOld).toBe(false)
 })
 
+it('the receipt of another transaction is an error', async () => {
+  const { chain, known, client, server, answer } = await bed()
+  known.block = 20
+  const other = `0x${'cd'.repeat(32)}`
+  const changed = (entry: Entry) => {
+    const reply = answer(entry) as { result: object } | undefined
+    return entry.method === 'eth_getTransactionReceipt' ? { ...reply, result: { ...reply?.result, transactionHash: other } } : reply
+  }
+  server.script(chain.node({ answer: changed }))
+  expect(await errorOf(waitForReceipt(client, hash))).toMatchObject({
+    name: 'IntegrityError',
+    kind: 'integrity',
+    message: `requested the receipt of ${hash}, but received that of ${other}`,
+    method: 'eth_getTransactionReceipt',
+  })
+})
+
 describe('a transaction that was replaced', () => {
   it('is told with the one that has its nonce', async () => {
     const { chain, known, client } = await bed()
