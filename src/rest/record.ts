@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { CodecError } from '../errors.ts'
-import { scrubStart } from '../http/secrets.ts'
+import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { show } from '../text.ts'
 import { dateOf } from './fields.ts'
-import type { Answer, Target } from './request.ts'
+import { type Answer, messageIn, type Target } from './request.ts'
 
 /**
  * A record in TypeScript: its fields, a `Date` for each of its times, and any other fields that the
@@ -47,7 +47,16 @@ export function decode<T>(schema: z.ZodType<T>, { body, attempts }: Answer, { op
   if (read.success) return read.data
   const { path, message, input } = read.error.issues[0] as z.core.$ZodIssue
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('')
-  const received = typeof input === 'string' ? show(scrubStart(input, 200, scrub)) : scrub(show(input))
+  const received = (typeof input === 'string' ? show(scrubStart(input, 200, scrub)) : scrub(show(input))) + besides(input, path, body, scrub)
   const error = new CodecError(place.replace(/^\./, '') || 'body', message, received, { method: operation, endpoint: base.host, kind: 'malformed' })
   throw Object.assign(error, { attempts })
+}
+
+/**
+ * What to add where a field of the body itself is missing: with status 200, the body may hold an
+ * error of the service.
+ */
+function besides(input: unknown, path: readonly PropertyKey[], body: unknown, scrub: Scrub): string {
+  const said = input === undefined && path.length === 1 ? messageIn(body) : undefined
+  return said === undefined ? '' : ` and the message ${show(scrubStart(said, 200, scrub))}`
 }

@@ -122,10 +122,10 @@ function failure(reply: HttpReply, parsed: unknown, operation: string, endpoint:
 }
 
 /**
- * The service specification does not define error bodies. These are common: `{ message }`, `{
- * message: [..] }`, `{ error }`.
+ * The message of an error's body. The service specification does not define such bodies. These are
+ * common: `{ message }`, `{ message: [..] }`, `{ error }`.
  */
-function messageIn(body: unknown): string | undefined {
+export function messageIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body === '' ? undefined : body
   if (typeof body !== 'object' || body === null) return undefined
   const { message, error, details } = body as Record<string, unknown>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { MalformedReplyError } from '../../src/errors.ts'
 import { getNftsByCollection, getStreams, type Paged, type RestOptions, type Stream, type StreamPage } from '../../src/rest/index.ts'
-import { type Answer, always, cut, emptyPage, pages, quick, type RestServer, serveRest } from '../support/rest-server.ts'
+import { type Answer, always, cut, emptyPage, KEY, pages, quick, type RestServer, serveRest } from '../support/rest-server.ts'
 import { runs } from '../support/runs.ts'
 import { errorOf } from '../support/server.ts'
 
@@ -247,9 +247,10 @@ describe('the end', () => {
   })
 
   it('a page without a result is refused, such as an error with status 200', async () => {
-    const server = await serveRest(always({ message: 'slow down' }))
+    const server = await serveRest(always({ message: `slow down, ${KEY}` }))
     const error = await errorOf(Promise.resolve(streamsOf(server)))
-    expect(error).toMatchObject({ name: 'CodecError', kind: 'malformed', message: 'result: expected an array, received undefined' })
+    const message = 'result: expected an array, received undefined and the message "slow down, [hidden]"'
+    expect(error).toMatchObject({ name: 'CodecError', kind: 'malformed', message })
     expect(error).toMatchObject({ endpoint: new URL(server.url).host, attempts: 1 })
   })
 })

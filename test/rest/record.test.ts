@@ -242,6 +242,7 @@ describe('an invalid field', () => {
     ['"text"', 'body: expected an object, received "text"'],
     ['5', 'body: expected an object, received 5'],
     [{}, 'result: expected an array, received undefined'],
+    [{ error: 'no such\nindex' }, 'result: expected an array, received undefined and the message "no such\\nindex"'],
     [{ result: 'text' }, 'result: expected an array, received "text"'],
     [{ result: [5] }, 'result[0]: expected an object, received 5'],
     [{ result: [{ token_data_id_hash: 'a' }, null] }, 'result[1]: expected an object, received null'],
