@@ -104,24 +104,28 @@ export class FailedRanges<T> {
    */
   async ask(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T>> {
     const isInDoubt = mayBeTooMuch(reason) || isPassing(reason)
-    // Those that fail may also have taken the time of one that was never sent.
-    if (this.#inDoubt !== undefined && (isInDoubt || isUnsent(reason))) {
+    if (!isInDoubt && !isUnsent(reason)) throw reason
+    if (this.#inDoubt === undefined) {
+      if (this.#isHopeless) throw reason
+      const findOut = (alone: RangeOptions) => (isInDoubt ? this.#findOut(question, alone, reason) : this.#askBlock(question, alone, reason))
+      const part = await this.#whileOthersWait(options, findOut)
+      if (part !== undefined) return part
+    } else {
+      // Those that fail may also have taken the time of one that was never sent.
       await this.#inDoubt
-      return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
     }
-    if ((!isInDoubt && !isUnsent(reason)) || this.#isHopeless) throw reason
+    return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
+  }
+
+  /** Finds out about a range, ahead of others, which wait, or hold the slots in vain. */
+  async #whileOthersWait<R>(options: RangeOptions, findOut: (options: RangeOptions) => Promise<R>): Promise<R> {
     const answered = this.#answered
-    // Others wait for it, or hold the slots for bulk calls until they fail for the same reason.
-    const alone = { ...options, isAlone: true, urgent: true }
     let end = () => {}
     this.#inDoubt = new Promise((resolve) => {
       end = resolve
     })
     try {
-      if (isInDoubt) return await this.#findOut(question, alone, reason)
-      const block = await this.#try(firstPart(question, 1), alone, ATTEMPTS_OF_PART)
-      if (block === undefined) throw reason
-      if (block.to === question.span.to) return block
+      return await findOut({ ...options, isAlone: true, urgent: true })
     } catch (error) {
       this.#isHopeless = this.#answered === answered && !options.signal.aborted
       throw error
@@ -129,7 +133,16 @@ export class FailedRanges<T> {
       this.#inDoubt = undefined
       end()
     }
-    return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
+  }
+
+  /**
+   * The first block of a range that was never sent, where it has no other; undefined if it has, and
+   * can be asked for again, since the block was answered.
+   */
+  async #askBlock(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T> | undefined> {
+    const block = await this.#try(firstPart(question, 1), options, ATTEMPTS_OF_PART)
+    if (block === undefined) throw reason
+    return block.to === question.span.to ? block : undefined
   }
 
   /**
