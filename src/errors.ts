@@ -190,7 +190,7 @@ export class HttpError extends HexlineError {
     context: ErrorContext<AnswerKind> & { unsent?: boolean } = {},
   ) {
     const said = response.body === '' ? ' with an empty body' : `: ${excerpt(response.body)}`
-    super(`${context.endpoint ?? 'the endpoint'} answered HTTP ${response.status}${said}`, 'server', context)
+    super(`${context.endpoint ?? 'the endpoint'} answered HTTP ${response.status}${said}${redirectNote(response.status)}`, 'server', context)
     this.status = response.status
     this.headers = response.headers
     this.body = response.body
@@ -335,7 +335,8 @@ export class ServiceError extends HexlineError {
     { operation, status, said, body }: { operation: string; status: number; said: string | undefined; body: unknown },
     context: ErrorContext<AnswerKind> = {},
   ) {
-    super(`${operation}: ${context.endpoint ?? 'the service'} answered HTTP ${status}${said === undefined ? '' : `: ${excerpt(said)}`}`, 'server', {
+    const excerptOfSaid = said === undefined ? '' : `: ${excerpt(said)}`
+    super(`${operation}: ${context.endpoint ?? 'the service'} answered HTTP ${status}${excerptOfSaid}${redirectNote(status)}`, 'server', {
       ...context,
       method: operation,
     })
@@ -423,3 +424,8 @@ const ownClasses = new WeakSet<object>([
   IntegrityError,
   TransactionLostError,
 ])
+
+/** The target is not shown: it may hold the key. */
+function redirectNote(status: number): string {
+  return [301, 302, 303, 307, 308].includes(status) ? '; redirects are not followed: use the final URL' : ''
+}

@@ -248,7 +248,11 @@ describe('a request', () => {
     const other = await serve(honest)
     for (const status of [301, 302, 307, 308]) {
       const server = await serve(always('', { status, headers: { location: other.url } }))
-      expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({ name: 'HttpError', status })
+      expect(await errorOf(read(clientOf(server.url, { retry: false }), 1))).toMatchObject({
+        name: 'HttpError',
+        status,
+        message: `${new URL(server.url).host} answered HTTP ${status} with an empty body; redirects are not followed: use the final URL`,
+      })
     }
     expect(other.requests).toHaveLength(0)
   })

@@ -57,6 +57,11 @@ describe('the meaning of a status', () => {
     expect(`http://${error.endpoint}`).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
+  it('a redirect is not followed, which its error says', async () => {
+    const { message } = await failure(always({ message: 'Moved' }, { status: 308, headers: { location: 'https://elsewhere.example.com/' } }))
+    expect(message).toMatch(/^getStreams: 127\.0\.0\.1:\d+ answered HTTP 308: Moved; redirects are not followed: use the final URL$/)
+  })
+
   it('503 with Retry-After is an overload, with the requested wait', async () => {
     expect(await failure(always('', { status: 503, headers: { 'retry-after': '7' } }))).toMatchObject({ kind: 'overloaded', retryAfterMs: 7000 })
     const headers = { date: 'Wed, 21 Oct 2026 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2026 07:28:05 GMT' }
