@@ -399,7 +399,9 @@ describe('a body that is not JSON-RPC', () => {
       expect(error).toBeInstanceOf(HttpError)
       expect(error).toMatchObject({ kind, status, body: '<h1>Sorry</h1>', method: 'eth_getBalance' })
       expect(error.headers).toMatchObject({ 'x-trace': 't-1' })
-      expect(error.message).toMatch(new RegExp(`^127\\.0\\.0\\.1:\\d+ answered HTTP ${status}: <h1>Sorry</h1>${status === 301 ? '; redirects are not followed: .*' : ''}$`))
+      expect(error.message).toMatch(
+        new RegExp(`^127\\.0\\.0\\.1:\\d+ answered HTTP ${status}: <h1>Sorry</h1>${status === 301 ? '; redirects are not followed: .*' : ''}$`),
+      )
     }
     expect((await lone(always('', { status: 500 }))).message).toMatch(/answered HTTP 500 with an empty body$/)
   })
