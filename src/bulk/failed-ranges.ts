@@ -32,7 +32,7 @@ interface FoundPart<T> {
   readonly most: number
 }
 
-/** Asks for a range, or for its first blocks. With `attempts`, it rejects if so many fail. */
+/** Asks for a range, or for its first blocks. Rejects after `attempts` failures, if given. */
 type AskRange<T> = (question: LogQuestion, options: RangeOptions) => Promise<Part<T>>
 
 /** How often a range is halved; after that, it begins with the block that was answered. */
@@ -47,7 +47,7 @@ const SHRINKING = 8
 const ATTEMPTS_TO_CONFIRM = 3
 
 /** Why a range is no longer waited for: its size has turned out to be too large. */
-export const TOO_LARGE: unique symbol = Symbol('so many blocks are not answered')
+export const TOO_LARGE: unique symbol = Symbol('a range of this size is not answered')
 
 /**
  * What becomes of ranges that have failed without a word about their size. It may be the reason: a
@@ -75,8 +75,8 @@ export class FailedRanges<T> {
   }
 
   /**
-   * Waits for `ask`, which is given a signal. Rejects with `TOO_LARGE` where it turns out meanwhile
-   * that so many blocks are not answered.
+   * Waits for `ask`, which is given a signal. Rejects with `TOO_LARGE` if it turns out meanwhile
+   * that ranges of this size are not answered.
    */
   async whileSizeMayFit<R>(blocks: number, signal: AbortSignal, ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
     const { stop, release } = stopWith(signal)
@@ -198,7 +198,7 @@ export class FailedRanges<T> {
     return { part: block, failed, most: Math.ceil(failed / SHRINKING) }
   }
 
-  /** The logs of a range, or of its first blocks; undefined if so many attempts fail. */
+  /** The logs of a range, or of its first blocks; undefined once all attempts have failed. */
   async #try(question: LogQuestion, options: RangeOptions, attempts: number): Promise<Part<T> | undefined> {
     try {
       return await this.#askRange(question, { ...options, attempts })

@@ -274,6 +274,7 @@ export class LogFetcher<T> {
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
     if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
+    // A part far ahead must not make the ranges before it count as earlier ones.
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: options.isAhead ? -1 : span.to })
     return { to: span.to, replies: [whole] }
   }
