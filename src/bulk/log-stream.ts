@@ -34,6 +34,8 @@ export interface LogStreamOptions {
   /** Undefined for the logs of one block by its hash. */
   readonly range: CheckedRange | undefined
   readonly blockHash: Hash | undefined
+  /** Hash of the last block of the range. Default: the one it has at the beginning. */
+  readonly toHash?: Hash | undefined
   /** Default: `bloom` if the range is final. */
   readonly audit: AuditLevel | undefined
   /** The caller proves the logs of the pages: endpoints are not asked at the end. Default false. */
@@ -254,7 +256,7 @@ export class LogStream<T> {
 
   /** The blocks of the job, and the hash of the last one. */
   async #target(client: Client): Promise<{ readonly span: LogSpan; readonly tail: Hash; readonly isFinal: boolean }> {
-    const { range, blockHash } = this.#options
+    const { range, blockHash, toHash } = this.#options
     if (blockHash !== undefined) {
       const block = await client.call('eth_getBlockByHash', blockHash, false)
       if (block === null) throw new OptionError('blockHash', 'the hash of a block that the node has', blockHash)
@@ -262,11 +264,12 @@ export class LogStream<T> {
     }
     const resolved = resolveRange(client, range as CheckedRange)
     const known = range?.to
+    const hashOf = async (number: bigint) => toHash ?? this.#hashOf(client, number)
     // Requested together with the head where it can be: whether it is there at all is found there.
-    const early = typeof known === 'bigint' ? Promise.all([this.#hashOf(client, known), this.#isFinal(client, known)]) : undefined
+    const early = typeof known === 'bigint' ? Promise.all([hashOf(known), this.#isFinal(client, known)]) : undefined
     early?.catch(() => {})
     const { from, to } = await resolved
-    const [tail, isFinal] = await (early ?? Promise.all([this.#hashOf(client, to), this.#isFinal(client, to)]))
+    const [tail, isFinal] = await (early ?? Promise.all([hashOf(to), this.#isFinal(client, to)]))
     if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node takes it for pending`)
     return { span: { from: Number(from), to: Number(to) }, tail, isFinal }
   }

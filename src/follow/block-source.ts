@@ -114,13 +114,15 @@ const ENDED: unique symbol = Symbol('the blocks are not needed any more')
  */
 export class NearBlocks<I, L> {
   readonly #client: Client
+  readonly #chainId: number | undefined
   readonly #options: SourceOptions
   readonly #reader: FollowReader<never, never, I, L>
   readonly #fetcher: Fetcher
   readonly #arrivals: Arrivals<never, never, ReadBlock<I, L>>
 
-  constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
+  constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>, chainId?: number) {
     this.#client = client
+    this.#chainId = chainId
     this.#options = { ...options, urgentAttempts: ATTEMPTS_NEAR_HEAD }
     this.#reader = reader
     this.#fetcher = new Fetcher(client, this.#options)
@@ -196,7 +198,7 @@ export class NearBlocks<I, L> {
 
   #logsByHash(near: Client): LogsByHash<L> | undefined {
     const { filter, receipts } = this.#options
-    return filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, this.#options)
+    return filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, { ...this.#options, chainId: this.#chainId })
   }
 
   async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<ReadBlock<I, L>, void, undefined> {

@@ -139,7 +139,7 @@ class Follower<I, L, T> {
     bell: Bell,
   ) {
     this.#client = client
-    this.#nearBlocks = new NearBlocks(client, job, reader)
+    this.#nearBlocks = new NearBlocks(client, job, reader, identity.chainId ?? undefined)
     this.#timeout = new NearTimeout(timeoutOf(client))
     this.#job = job
     this.#reader = reader

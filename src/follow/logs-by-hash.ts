@@ -2,23 +2,25 @@ import { lacksLogs } from '../bulk/block-logs.ts'
 import { bytesOf } from '../bulk/fetch.ts'
 import { logFault } from '../bulk/log-fault.ts'
 import type { CheckedFilter, FilterParams } from '../bulk/log-filter.ts'
-import { LogStream, type PageReader } from '../bulk/log-stream.ts'
+import type { PageReader } from '../bulk/log-stream.ts'
 import { isRound } from '../bulk/range-limits.ts'
 import type { Client, Request } from '../client/client.ts'
 import { type RequestMarks, UNREAD } from '../client/internals.ts'
-import { CodecError, HexlineError, IntegrityError, OptionError } from '../errors.ts'
+import { CodecError, HexlineError, IntegrityError } from '../errors.ts'
 import { isBloom } from '../eth/bloom.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { releaseReply } from '../rpc/call.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { excerpt } from '../text.ts'
+import { type RangeBlock, RangeLogs } from './range-logs.ts'
 
-/** The block whose logs are asked for. */
-export interface LoggedBlock {
-  readonly number: bigint
-  readonly hash: Hash
-  readonly logsBloom: string
+/** How to fetch them. */
+export interface LogsByHashOptions {
+  readonly signal: AbortSignal | undefined
+  readonly maxBytes: number
+  /** Undefined where the node does not tell it. */
+  readonly chainId: number | undefined
 }
 
 /** The logs of single blocks, by their hashes. */
@@ -26,10 +28,10 @@ export class LogsByHash<L> {
   readonly #client: Client
   readonly #filter: CheckedFilter
   readonly #reader: PageReader<L>
-  readonly #options: { readonly signal: AbortSignal | undefined; readonly maxBytes: number }
+  readonly #options: LogsByHashOptions
   readonly #bodies = new BodyPool()
 
-  constructor(client: Client, filter: CheckedFilter, reader: PageReader<L>, options: { readonly signal: AbortSignal | undefined; readonly maxBytes: number }) {
+  constructor(client: Client, filter: CheckedFilter, reader: PageReader<L>, options: LogsByHashOptions) {
     this.#client = client
     this.#filter = filter
     this.#reader = reader
@@ -37,19 +39,19 @@ export class LogsByHash<L> {
   }
 
   /**
-   * By one `eth_getLogs` for each group of addresses; where the reply is odd, too long, or lacks
-   * logs that the header's bloom may have, by the stream of `getLogs`, which knows what to do.
-   * Throws `IntegrityError` where the block is no longer known.
+   * By one `eth_getLogs` for each group of addresses. Where the node does not take a hash, or the
+   * reply is odd, too long, or lacks logs that the header's bloom may have, by the number of the
+   * block, as the logs of a range are. Throws `IntegrityError` where the block is no longer known.
    */
-  async fetch(block: LoggedBlock): Promise<L[]> {
+  async fetch(block: RangeBlock): Promise<L[]> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#ask(group, block)))
     const logs = parts.length === 1 ? parts[0] : this.#joined(parts)
-    if (logs === undefined || this.#isDoubtful(logs, block.logsBloom)) return this.#fetchByStream(block)
+    if (logs === undefined || this.#isDoubtful(logs, block.logsBloom)) return this.#fetchByNumber(block)
     return logs
   }
 
   /** Undefined where the reply cannot be taken as it is. */
-  async #ask(group: FilterParams, { number, hash }: LoggedBlock): Promise<L[] | undefined> {
+  async #ask(group: FilterParams, { number, hash }: RangeBlock): Promise<L[] | undefined> {
     const request: Request & RequestMarks = {
       method: 'eth_getLogs',
       params: [{ ...group, blockHash: hash }],
@@ -94,21 +96,18 @@ export class LogsByHash<L> {
     return isBloom(logsBloom) && this.#filter.bloom.mayMatch(logsBloom)
   }
 
-  async #fetchByStream({ number, hash }: LoggedBlock): Promise<L[]> {
-    const stream = new LogStream(
-      this.#client,
-      { ...this.#options, filter: this.#filter, range: undefined, blockHash: hash, audit: 'bloom', onProgress: undefined },
-      this.#reader,
-    )
+  async #fetchByNumber(block: RangeBlock): Promise<L[]> {
+    const { number, hash } = block
+    const span = { from: Number(number), to: Number(number), toHash: hash }
+    const range = new RangeLogs(this.#client, { ...this.#options, ...span, filter: this.#filter }, this.#reader)
     try {
-      const lists: L[][] = []
-      for await (const { items } of stream.pages()) lists.push(items)
-      return lists.flat()
+      return await range.complete(block, await range.next(block))
     } catch (error) {
       // Replaced blocks are forgotten at any time, and nodes say so in many ways.
-      const isForgotten = error instanceof OptionError || (error instanceof HexlineError && FORGOTTEN.includes(error.kind))
-      if (!isForgotten) throw error
-      throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${excerpt((error as Error).message)}`)
+      if (!(error instanceof HexlineError && FORGOTTEN.includes(error.kind))) throw error
+      throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${excerpt(error.message)}`)
+    } finally {
+      await range.end()
     }
   }
 }

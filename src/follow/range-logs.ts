@@ -10,6 +10,8 @@ import type { Hash } from '../eth/codec/hex.ts'
 export interface RangeLogsOptions {
   readonly from: number
   readonly to: number
+  /** Hash of block `to`, which it must still have at the end. Default: the one at the beginning. */
+  readonly toHash?: Hash
   readonly filter: CheckedFilter
   readonly maxBytes: number
   readonly signal: AbortSignal | undefined
@@ -39,10 +41,10 @@ export class RangeLogs<L> {
   #page: Page<L>
   #taken = 0
 
-  constructor(client: Client, { from, to, filter, maxBytes, signal, chainId }: RangeLogsOptions, reader: PageReader<L>) {
+  constructor(client: Client, { from, to, toHash, filter, maxBytes, signal, chainId }: RangeLogsOptions, reader: PageReader<L>) {
     this.#reader = reader
     const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
-    const options = { filter, range, blockHash: undefined, audit: 'none', isProvenLater: true, signal, maxBytes, onProgress: undefined } as const
+    const options = { filter, range, toHash, blockHash: undefined, audit: 'none', isProvenLater: true, signal, maxBytes, onProgress: undefined } as const
     this.#pages = new LogStream(client, options, reader).pages()
     this.#page = { to: from - 1, items: [] }
     const asked = signal === undefined ? client : client.with({ signal })

@@ -3,6 +3,7 @@ import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
 import { messageOf } from '../../src/cli/output/failure.ts'
 import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
+import type { RangeBlock } from '../../src/follow/range-logs.ts'
 import type { LogFilter } from '../../src/index.ts'
 import { CONTRACT, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
 import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
@@ -12,9 +13,9 @@ const filter = { address: CONTRACT }
 /** The logs of a block by a node with these faults, and the calls that this took. */
 async function logsOf(chain: ForkingChain, number: number, faults: NodeFaults = {}, wanted: Pick<LogFilter, 'address' | 'topics'> = filter) {
   const server = await serve(chain.node(faults))
-  const byHash = new LogsByHash(clientOf(server.url), checkFilter(wanted), decodedLogs(), { signal: undefined, maxBytes: 1e6 })
+  const byHash = new LogsByHash(clientOf(server.url), checkFilter(wanted), decodedLogs(), { signal: undefined, maxBytes: 1e6, chainId: 1 })
   const block = chain.blocks[number] as (typeof chain.blocks)[number]
-  const logs = await byHash.fetch({ number: BigInt(number), hash: block.hash, logsBloom: headerOf(block).logsBloom as string })
+  const logs = await byHash.fetch({ ...headerOf(block), number: BigInt(number) } as unknown as RangeBlock)
   return { logs, methods: server.requests.flatMap(({ entries }) => entries.map(({ method }) => method)) }
 }
 
@@ -51,6 +52,41 @@ it('logs that come for each group of addresses, from a node that ignores them, c
   const address = [...Array.from({ length: 1500 }, (_, i): `0x${string}` => `0x${i.toString(16).padStart(40, '0')}`), CONTRACT]
   const { logs } = await logsOf(chain, blockWith(chain, 3), {}, { address })
   expect(logs.map(({ logIndex }) => logIndex)).toEqual([0, 1, 2])
+})
+
+describe('a node that does not take the hash of a block', () => {
+  const chain = new ForkingChain(20)
+  /** As if the filter had no hash: the logs of the newest block. */
+  const ofNewest = (entry: Entry) => chain.reply({ ...entry, params: [filter] })
+
+  it.each<[string, (entry: Entry) => object | undefined]>([
+    ['and says so', (entry) => failed(entry, -32602, 'invalid argument 0: unknown field blockHash')],
+    ['and wants a range', (entry) => failed(entry, -32602, 'fromBlock is required')],
+    ['and has no such method for it', (entry) => failed(entry, -32601, 'eth_getLogs by blockHash is not supported')],
+    ['and says something else', (entry) => failed(entry, -32000, 'bad filter')],
+    ['and ignores it', ofNewest],
+  ])('%s: by the number of the block', async (_, answer) => {
+    for (const count of [0, 2, 3]) {
+      const { logs } = await logsOf(chain, blockWith(chain, count), {
+        answer: (entry) => (entry.method === 'eth_getLogs' && JSON.stringify(entry.params).includes('blockHash') ? answer(entry) : undefined),
+      })
+      expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, i) => i))
+    }
+  })
+
+  it.each([0, 3])('a block of %i logs whose place one without logs has taken: fails', async (count) => {
+    const number = blockWith(chain, count)
+    const answer = (entry: Entry) => {
+      const { hash } = headerOf(chain.blocks[number + 1] as (typeof chain.blocks)[number])
+      const header = headerOf(chain.blocks[number] as (typeof chain.blocks)[number])
+      if (entry.method === 'eth_getBlockByNumber') return { jsonrpc: '2.0', id: entry.id, result: { ...header, hash } }
+      if (entry.method !== 'eth_getLogs') return undefined
+      return JSON.stringify(entry.params).includes('blockHash')
+        ? failed(entry, -32602, 'unknown field blockHash')
+        : { jsonrpc: '2.0', id: entry.id, result: [] }
+    }
+    expect(await errorOf(logsOf(chain, number, { answer }))).toMatchObject({ name: 'IntegrityError', kind: 'integrity' })
+  })
 })
 
 it('says that a block the node does not know may have been replaced', async () => {
