@@ -1,4 +1,4 @@
-import type { EventLoopUtilization } from 'node:perf_hooks'
+import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import type { Clock } from '../wait/clock.ts'
 
 /** How far to request ahead of the consumer. */
@@ -147,6 +147,5 @@ export class ReadAhead {
 
 /** Utilization of the event loop, from `since` on if given. It is a load, not a time. */
 function eventLoopUtilization(since?: EventLoopUtilization): EventLoopUtilization {
-  // biome-ignore lint/style/noRestrictedGlobals: this measures the load of the machine.
   return performance.eventLoopUtilization(since)
 }
