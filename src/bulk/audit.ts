@@ -4,7 +4,7 @@ import { HexlineError, IntegrityError } from '../errors.ts'
 import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
-import { type BlockLogs, type BlockLogsFetcher, checkSameBlock, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
+import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import type { LogSpan } from './log-reply.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
@@ -28,6 +28,8 @@ export interface AuditReport {
   readonly fetched: number
   /** Logs that the node had left out or changed, taken from receipts. */
   readonly recovered: number
+  /** Logs that the node gave, and that the block does not have by its receipts: left out. */
+  readonly discarded: number
   /**
    * Blocks of which the audit could not say what its level says. That is, with `receipts`, that no
    * log is missing; with `bloom`, only that not all logs of a block are.
@@ -163,7 +165,6 @@ export class Auditor<T> {
       this.#verdicts.countUnproven(REPLACED)
       return undefined
     }
-    for (const item of given) checkSameBlock(logOf(item), header)
     if (receipts !== undefined) {
       this.#verdicts.counts.fetched++
       const fitsRoot = this.#verdicts.fitsRoot(header, receipts.linked)
@@ -171,7 +172,8 @@ export class Auditor<T> {
       const all = { header, items: receipts.items, receipts: receipts.linked, endpoint: undefined }
       return async () => this.#verdicts.resolve(number, given, await this.#rightReceipts(number, all))
     }
-    if (!this.#verdicts.mayLack(number, header, given)) return undefined
+    const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
+    if (areOwn && !this.#verdicts.mayLack(number, header, given)) return undefined
     this.#verdicts.counts.suspects++
     return () => this.#fromReceipts(number, given, header)
   }
@@ -196,8 +198,9 @@ export class Auditor<T> {
       const ofBlock = header === undefined ? given.filter((item) => logOf(item).blockHash === hash) : given
       return this.#verdicts.resolve(number, ofBlock, await this.#rightReceipts(number, header === undefined ? fetched : { ...fetched, header }))
     } catch (error) {
-      if (!(error instanceof HexlineError) || !UNAVAILABLE.includes(error.kind)) throw error
-      this.#verdicts.countUnproven('its receipts are not available')
+      if (!(error instanceof HexlineError) || !NOT_AVAILABLE.includes(error.kind)) throw error
+      if (header !== undefined) return this.#verdicts.keep(header, given, UNAVAILABLE)
+      this.#verdicts.countUnproven(UNAVAILABLE)
       return given
     }
   }
@@ -287,5 +290,7 @@ interface AuditedBlock<T> {
 /** Why a block that was asked for by its hash is unproven. */
 const REPLACED = 'the block is no longer part of the chain'
 
-/** Kinds of failures that mean: the receipts are not available. */
-const UNAVAILABLE = ['unsupported', 'pruned', 'not-found', 'lagging', 'response-too-large']
+const UNAVAILABLE = 'its receipts are not available'
+
+/** Kinds of failures that mean this. */
+const NOT_AVAILABLE = ['unsupported', 'pruned', 'not-found', 'lagging', 'response-too-large']

@@ -318,6 +318,7 @@ const NOTHING_AUDITED: AuditReport = {
   suspects: 0,
   fetched: 0,
   recovered: 0,
+  discarded: 0,
   unproven: 0,
   reasons: {},
   estimate: { headers: 0, receipts: 0, isAskedTwice: false },

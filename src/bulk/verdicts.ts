@@ -3,7 +3,7 @@ import { isBloom } from '../eth/bloom.ts'
 import type { Log } from '../eth/objects.ts'
 import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { ReceiptsRoot } from '../verify/receipts-root.ts'
-import { BloomChecker, type Header, lacksLogs, logsFault } from './block-logs.ts'
+import { BloomChecker, checkSameBlock, type Header, lacksLogs, logsFault } from './block-logs.ts'
 import type { LinkedRootedReceipt } from './link.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { isSameLog } from './same-log.ts'
@@ -28,6 +28,7 @@ class Counts {
   suspects = 0
   fetched = 0
   recovered = 0
+  discarded = 0
   unproven = 0
   readonly reasons: Record<string, number> = {}
 }
@@ -97,32 +98,39 @@ export class Verdicts<T> {
 
   /**
    * The logs of a block, by its receipts and by those that were given for it. Throws
-   * `IntegrityError` for a log that was given and that the receipts prove not to be there.
+   * `IntegrityError` for a log that was given and that is not in receipts which only the bloom
+   * proves, and for one of another block where the receipts prove nothing.
    */
   resolve(number: number, given: readonly T[], { header, items: all, fitsRoot }: Proven<T>): T[] {
     const { filter, logOf } = this.#options
     const logs = all.map(logOf)
-    const fault = logsFault(header, logs)
-    if (fault !== undefined) {
-      this.countUnproven('the logs of its receipts contradict each other')
-      return [...given]
-    }
+    if (logsFault(header, logs) !== undefined) return this.keep(header, given, 'the logs of its receipts contradict each other')
     const items = all.filter((item) => filter.matches(logOf(item)))
     const right = new Map(items.map((item) => [logOf(item).logIndex, logOf(item)]))
-    const others = given.filter((item) => !right.has(logOf(item).logIndex))
-    const why = this.#whyUnproven(number, header, logs, fitsRoot) ?? (fitsRoot ? undefined : this.#whyDifferent(given, right))
-    if (why !== undefined) this.countUnproven(why)
-    else if (others.length > 0)
+    const own = given.filter((item) => logOf(item).blockHash === header.hash)
+    const others = own.filter((item) => !right.has(logOf(item).logIndex))
+    const different = this.#different(own, right)
+    const why = this.#whyUnproven(number, header, logs, fitsRoot) ?? (fitsRoot || different === 0 ? undefined : DIFFERENT)
+    this.counts.recovered += items.length - (own.length - others.length)
+    if (why !== undefined) {
+      this.keep(header, given, why)
+      return others.length === 0 ? items : [...items, ...others].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
+    }
+    if (others.length > 0 && !fitsRoot)
       throw new IntegrityError(`block ${number}: log ${logOf(others[0] as T).logIndex} was given, but is not in the receipts of the block`)
-    this.counts.recovered += items.length + others.length - given.length
-    if (why === undefined) this.counts.recovered += this.#different(given, right)
-    if (others.length === 0) return items
-    return [...items, ...others].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
+    this.counts.recovered += different
+    this.counts.discarded += given.length - own.length + others.length
+    return items
   }
 
-  /** A bloom does not say which of two logs is the right one. */
-  #whyDifferent(given: readonly T[], right: ReadonlyMap<number | null, Log>): string | undefined {
-    return this.#different(given, right) > 0 ? 'the logs that the node gave differ from those of its receipts' : undefined
+  /**
+   * The logs that were given for a block, which remains unproven for this reason. Throws
+   * `IntegrityError` for a log of another block.
+   */
+  keep(header: Header, given: readonly T[], reason: string): T[] {
+    for (const item of given) checkSameBlock(this.#options.logOf(item), header)
+    this.countUnproven(reason)
+    return [...given]
   }
 
   /** Number of logs that differ from those with the same index. */
@@ -151,3 +159,6 @@ export class Verdicts<T> {
 function areOwnLogs({ transactionHash, logs }: LinkedRootedReceipt, i: number): boolean {
   return (logs ?? []).every((log) => log.transactionHash === transactionHash && log.transactionIndex === i)
 }
+
+/** A bloom does not say which of two logs is the right one. */
+const DIFFERENT = 'the logs that the node gave differ from those of its receipts'

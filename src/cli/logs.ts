@@ -186,12 +186,13 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
 }
 
 function detailOf({ logs, splits, audit }: LogProgress): { text: string; json: object } {
-  const { level, suspects, recovered, unproven } = audit
+  const { level, suspects, recovered, discarded, unproven } = audit
   const parts = [`${count(logs)} ${logs === 1 ? 'log' : 'logs'}`]
   if (splits > 0) parts.push(`${count(splits)} ${splits === 1 ? 'split' : 'splits'}`)
   if (recovered > 0) parts.push(`${count(recovered)} recovered`)
+  if (discarded > 0) parts.push(`${count(discarded)} discarded`)
   if (unproven > 0) parts.push(`${count(unproven)} unproven`)
-  return { text: parts.join(', '), json: { logs, splits, audit: { level, suspects, recovered, unproven } } }
+  return { text: parts.join(', '), json: { logs, splits, audit: { level, suspects, recovered, discarded, unproven } } }
 }
 
 /** The filter that the flags name. Throws `OptionError`. */

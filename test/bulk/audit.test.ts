@@ -259,6 +259,40 @@ describe('logs of a block', () => {
   )
 })
 
+describe('logs that a block does not have', () => {
+  const inBlock5 = ({ blockNumber }: WireLog) => blockNumber === '0x5'
+  const beside = (log: WireLog) => (inBlock5(log) && log.logIndex === '0x2' ? [log, { ...log, logIndex: '0x9' }] : [log])
+  const ofAnother = (log: WireLog) => [inBlock5(log) ? { ...log, blockHash: anotherWord } : log]
+
+  it('are left out where the receipts have the root', async () => {
+    const chain = await start({ gives: beside })
+    const { keys, audit } = await audited(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain))
+    expect(audit).toMatchObject({ recovered: 0, discarded: 1, unproven: 0 })
+  })
+
+  it('reject the iteration where only the bloom speaks against them', async () => {
+    const chain = await start({ gives: beside, root: noRoot })
+    await expect(audited(chain, { audit: 'receipts' })).rejects.toThrow('block 5: log 9 was given, but is not in the receipts of the block')
+  })
+
+  it.each(['bloom', 'receipts'] as const)('since they are of one that was replaced, are replaced, too: %s', async (audit) => {
+    const chain = await start({ gives: ofAnother })
+    const many = chain.logs(5, 5, filter).length
+    expect(await audited(chain, { audit })).toMatchObject({ keys: rightKeys(chain), audit: { recovered: many, discarded: many, unproven: 0 } })
+  })
+
+  it.each<[string, Partial<LogChainOptions>]>([
+    ['prove nothing', { receiptLogs: (log) => [{ ...log, logIndex: null }] }],
+    ['are not available', { answer: (method) => (method.includes('Receipt') ? { error: { code: -32601, message: 'method not found' } } : undefined) }],
+  ])('since they are of one that was replaced, reject the iteration where the receipts %s', async (_, options) => {
+    const chain = await start({ gives: ofAnother, ...options })
+    await expect(audited(chain, { audit: 'bloom' })).rejects.toThrow(
+      /^block 5 came as 0xb\w+, but its logs as those of 0xd+: the chain was reorganised in between/,
+    )
+  })
+})
+
 describe('a second endpoint', () => {
   it('that has dropped old blocks leaves the others proven', async () => {
     const second = await startLogChain({
