@@ -1,7 +1,8 @@
 import { OptionError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { type Decode, pick } from '../eth/codec/schema.ts'
+import { type Decode, pick, UnknownPath } from '../eth/codec/schema.ts'
 import { type Block, blockDecoder, decodeReceipts, type MinedTransaction, type Receipt } from '../eth/objects.ts'
+import { didYouMean } from '../nearest-name.ts'
 import { show } from '../text.ts'
 import { receiptFields } from '../verify/receipt.ts'
 import type { TraceForm, TracesOf } from './block-traces.ts'
@@ -100,7 +101,9 @@ function picked<T>(decode: Decode<T>, paths: readonly string[], before = ''): De
   try {
     return pick(decode, paths)
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new OptionError('fields', 'known field names; omit the option to get all that the node sends', show(before + error.message))
+    if (!(error instanceof UnknownPath)) throw error
+    const wrong = before + error.path
+    const known = error.known.map((path) => before + path)
+    throw new OptionError('fields', `known field names${didYouMean(wrong, known)}; omit the option to get all that the node sends`, show(wrong))
   }
 }

@@ -162,17 +162,17 @@ export function object<F extends Fields>(name: string, identity: readonly (keyof
 
 /**
  * The same decoder for the fields at `paths` alone, such as `gasUsed` or, in each item of a list,
- * `transactions.hash`. Other fields are neither decoded nor kept. Throws `RangeError` with the
+ * `transactions.hash`. Other fields are neither decoded nor kept. Throws `UnknownPath` for the
  * first path that does not exist.
  */
 export function pick<T>(decode: Decode<T>, paths: readonly string[]): Decode<T> {
   const { schema } = decode
   if (schema?.is === 'array') return arrayOf(pick(schema.item, paths)) as Decode<unknown> as Decode<T>
-  if (schema?.is !== 'object') throw new RangeError(paths[0])
+  if (schema?.is !== 'object') throw new UnknownPath(paths[0] as string, [])
   const parts = new Map<string, string[]>()
   for (const path of paths) {
     const [key = '', ...rest] = path.split('.')
-    if (!schema.names.includes(key)) throw new RangeError(path)
+    if (!schema.names.includes(key)) throw new UnknownPath(path, schema.names)
     parts.set(key, [...(parts.get(key) ?? []), rest.join('.')])
   }
   const decoders = new Map(schema.decoders)
@@ -182,10 +182,28 @@ export function pick<T>(decode: Decode<T>, paths: readonly string[]): Decode<T> 
     try {
       decoders.set(key, pick(schema.decoders.get(key) ?? ((value) => value), inner))
     } catch (error) {
-      throw new RangeError(`${key}.${(error as Error).message}`)
+      throw error instanceof UnknownPath ? error.under(key) : error
     }
   }
   return objectOf({ ...schema, decoders, only: new Set(parts.keys()) })
+}
+
+/** A path that no field has. */
+export class UnknownPath extends Error {
+  readonly path: string
+  /** Those there are, as far as the first part of the path that does not exist. */
+  readonly known: readonly string[]
+
+  constructor(path: string, known: readonly string[]) {
+    super(path)
+    this.path = path
+    this.known = known
+  }
+
+  under(key: string): UnknownPath {
+    const inside = (path: string) => `${key}.${path}`
+    return new UnknownPath(inside(this.path), this.known.map(inside))
+  }
 }
 
 type ObjectSchema = Extract<Schema, { is: 'object' }>
