@@ -48,7 +48,7 @@ export interface BatchResult {
   /** Of the calls that were throttled, the failure that asks for the longest pause. */
   readonly throttling: HexlineError | undefined
   /** Calls that were throttled. */
-  readonly throttled: number
+  readonly throttled: readonly Call[]
 }
 
 /** Counts the outcomes of `batch`, which are in the order of its calls. */
@@ -58,11 +58,12 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
   let bytes = 0
   let rejected = 0
   let strained = 0
-  let throttled = 0
   let refusal: HexlineError | undefined
   let throttling: HexlineError | undefined
   let whole: BatchResult['whole'] | undefined
-  for (const outcome of outcomes) {
+  let throttled: Call[] | undefined
+  for (let i = 0; i < outcomes.length; i++) {
+    const outcome = outcomes[i] as Outcome
     const what = categoryOf(outcome)
     whole = whole === undefined || whole === what ? what : 'mixed'
     if (!(outcome instanceof Error)) {
@@ -73,7 +74,8 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
     if (isStrained(outcome)) strained++
     if (calls.length > 1 && isTooLarge(outcome)) refusal = outcome
     else if (isThrottled(outcome)) {
-      throttled++
+      throttled ??= []
+      throttled.push(calls[i] as Call)
       throttling = throttling === undefined || pauseOf(outcome) > pauseOf(throttling) ? outcome : throttling
     } else if (outcome instanceof RpcError) rejected++
   }
@@ -86,9 +88,11 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
     strained,
     refusal,
     throttling,
-    throttled,
+    throttled: throttled ?? NONE,
   }
 }
+
+const NONE: readonly Call[] = []
 
 function categoryOf(outcome: Outcome): BatchResult['whole'] {
   if (!(outcome instanceof Error)) return 'answered'

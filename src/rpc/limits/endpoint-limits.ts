@@ -11,6 +11,7 @@ import { Pause } from './pause.ts'
 import { PostsInFlight } from './posts-in-flight.ts'
 import type { RateVerdict } from './rate-estimate.ts'
 import { Speeds } from './speeds.ts'
+import { ThrottledMethods } from './throttled-methods.ts'
 
 export interface EndpointLimitsOptions {
   /** POSTs in flight, at most; and the same while each call is a POST. */
@@ -36,7 +37,7 @@ export interface Wait {
 
 /** What follows from a batch result. */
 export interface Consequences {
-  /** A pause has begun: the endpoint gets no calls until its end. */
+  /** A pause has begun: the endpoint, or one of its methods, gets no calls until its end. */
   readonly isPaused: boolean
   /**
    * Calls that may do better in a smaller batch: none, those that were refused for their size, or
@@ -74,9 +75,11 @@ export class EndpointLimits {
   readonly #size: BatchSize
   readonly #concurrency: Concurrency
   #pacer: Pacing
+  #isPacedByOthers = false
   readonly #pause: Pause
   readonly #speeds: Speeds
   readonly #heavyCalls: HeavyCalls
+  readonly #methods: ThrottledMethods
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
   /** The rate that the user gave. */
@@ -96,12 +99,14 @@ export class EndpointLimits {
     this.#pause = new Pause(backoff)
     this.#speeds = new Speeds(isHeavy)
     this.#heavyCalls = new HeavyCalls(isHeavy)
+    this.#methods = new ThrottledMethods(backoff)
     this.#given = rate
   }
 
   /** Another pacer decides when calls go from now on, in place of the rates of this endpoint. */
   paceBy(pacing: Pacing): void {
     this.#pacer = pacing
+    this.#isPacedByOthers = true
   }
 
   /** The waiting calls were told to wait. */
@@ -138,7 +143,17 @@ export class EndpointLimits {
    * first; undefined for others.
    */
   failureFor(call: Call, now: number): HexlineError | undefined {
-    return this.#pause.failureFor(call, now)
+    return this.#pause.failureFor(call, now) ?? this.#methods.failureFor(call, now)
+  }
+
+  /** The methods whose calls are to wait apart, each with a pause of its own. */
+  get methodsApart(): ReadonlySet<string> {
+    return this.#methods.apart
+  }
+
+  /** Until when calls of this method are held back, where it is one of those. */
+  methodPausedUntil(method: string): number {
+    return this.#methods.pausedUntil(method)
   }
 
   /** The learnt rate holds these calls back now. */
@@ -165,7 +180,7 @@ export class EndpointLimits {
     if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#pause.until > now) return { waitMs: this.#pause.until - now }
     const { most } = this.#size
-    const waitMs = this.#pacer.msUntil(waiting, most, now)
+    const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting.first.method, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(this.#pacer.room(most, now), this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots))
     return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
@@ -181,6 +196,7 @@ export class EndpointLimits {
   /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */
   started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
     this.#pacer.started(calls, now)
+    this.#methods.started((calls[0] as Call).method, now)
     const isProbe = this.#size.isProbe(calls.length)
     if (isProbe) this.#isProbing = true
     this.#size.start(calls.length)
@@ -192,11 +208,15 @@ export class EndpointLimits {
   cut({ calls, sentAt, isProbe }: BatchInFlight): void {
     this.#inFlight.drop(sentAt)
     if (isProbe) this.#isProbing = false
+    this.#methods.cut((calls[0] as Call).method)
     this.#size.end(calls.length)
   }
 
-  /** Learns from what became of a batch. */
-  finished(result: BatchResult, now: number): Consequences {
+  /**
+   * Learns from what became of a batch. `areOthersWaiting` tells whether calls of other methods
+   * than this one wait.
+   */
+  finished(result: BatchResult, now: number, areOthersWaiting: (method: string) => boolean = () => false): Consequences {
     const { batch, answered, throttling, whole } = result
     const { length } = batch.calls
     this.#inFlight.drop(batch.sentAt)
@@ -207,7 +227,10 @@ export class EndpointLimits {
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
     if (throttling === undefined && answered.length > 0) this.#pause.recovered()
-    const isPaused = throttling !== undefined && this.#learnThrottling(result, throttling, now)
+    const ownership = this.#methods.learn(result, areOthersWaiting, now)
+    if (ownership === 'found') this.#forgetThrottling(now)
+    const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
+    const isPaused = isThrottled || (throttling !== undefined && this.methodsApart.size > 0)
     if (throttling === undefined && result.strained === length) this.#concurrency.suffered(batch.nth, batch.sentAt, now)
     return { isPaused, resend: isAlone && whole === 'not-found' ? 'all' : result.refusal === undefined ? 'none' : 'too-large' }
   }
@@ -244,6 +267,13 @@ export class EndpointLimits {
     else this.#size.tooLarge(calls.length, Math.max(size, expectedBytes))
   }
 
+  /** What was taken for a limit of the endpoint is one of a method. */
+  #forgetThrottling(now: number): void {
+    if (!this.#isPacedByOthers) this.#pacer = new Pacer(this.#given, now)
+    this.#pause.end(now)
+    this.#concurrency.forgive()
+  }
+
   /** True where a pause begins. */
   #learnThrottling(result: BatchResult, throttling: HexlineError, now: number): boolean {
     const { batch, answered } = result
@@ -272,6 +302,6 @@ export class EndpointLimits {
       // A single POST is turned away for the rate: those before may have been, too.
       if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
     }
-    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part: throttled / calls.length, pauseMs }, now)
+    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part: throttled.length / calls.length, pauseMs }, now)
   }
 }

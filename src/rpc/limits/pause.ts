@@ -34,6 +34,12 @@ export class Pause {
     this.#failure = failure
   }
 
+  /** It was a mistake. */
+  end(now: number): void {
+    this.until = Math.min(this.until, now)
+    this.#inARow = 0
+  }
+
   /** The endpoint answers again. */
   recovered(): void {
     this.#inARow = 0

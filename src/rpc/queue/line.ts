@@ -131,6 +131,21 @@ export class Line {
     return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 || isShortened || most < plan.maxCalls }
   }
 
+  /** Takes out the entries of which this is true, for another line. */
+  takeOut(isWanted: (entry: Entry) => boolean): Entry[] {
+    const all = this.list()
+    const taken = all.filter(isWanted)
+    for (const entry of taken) {
+      this.#leave(entry)
+      this.#forget(entry)
+    }
+    // Without a trace: they may come back.
+    this.#entries = all.filter((entry) => this.#holds(entry))
+    this.#head = 0
+    this.#tidy()
+    return taken
+  }
+
   /** A copy of what waits. */
   list(): Entry[] {
     this.#merge()

@@ -8,7 +8,7 @@ import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
 import { isFailure, isTooLarge } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
+import { type Consequences, type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import type { Pacing } from '../limits/pacer.ts'
 import { Caller } from './caller.ts'
 import { type Entry, paramsJson } from './entry.ts'
@@ -104,6 +104,10 @@ class EndpointQueue implements Queue {
   readonly #slots: PQueue
   readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
   readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
+  /** Ends the pause of a method. */
+  readonly #wakeMethod: Alarm = { at: 0, place: -1, ring: () => this.#offer() }
+  /** The last POST was of a line of a method. */
+  #wasApart = false
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
   /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
@@ -135,7 +139,8 @@ class EndpointQueue implements Queue {
       const caller = new Caller(call, waiting, resolve, reject)
       if (!waiting.hold(caller)) return
       // Most endpoints have never been paused, and the clock costs.
-      const failure = this.#limits.pausedUntil > 0 ? this.#limits.failureFor(call, this.#now()) : undefined
+      const mayBePaused = this.#limits.pausedUntil > 0 || this.#limits.methodsApart.size > 0
+      const failure = mayBePaused ? this.#limits.failureFor(call, this.#now()) : undefined
       if (failure !== undefined) return caller.cancel(failure)
       this.#lines.add(caller, json)
       if (call.atOnce) this.#offerAtOnce()
@@ -186,19 +191,55 @@ class EndpointQueue implements Queue {
         this.#goOn(line, end)
         continue
       }
-      const { run, options } = line === this.#lines.interactive ? this.#interactiveJob : this.#bulkJob
+      const { run, options } = this.#jobOf(line)
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
     }
+    if (this.#lines.apart.size > 0) this.#setMethodAlarm()
+  }
+
+  #jobOf(line: Line): { readonly run: () => Promise<void>; readonly options: { readonly id: string; readonly priority: number } } {
+    if (line === this.#lines.interactive) return this.#interactiveJob
+    if (line === this.#lines.bulk) return this.#bulkJob
+    return { run: () => this.#run(line), options: this.#isBulk(line) ? this.#bulkJob.options : this.#interactiveJob.options }
+  }
+
+  /** Are its calls bulk calls? Those of a method that waits apart may be of both kinds. */
+  #isBulk(line: Line): boolean {
+    return line === this.#lines.bulk || (line !== this.#lines.interactive && line.first.priority === 'bulk')
   }
 
   /** The line whose calls go next, if they may have a slot. */
   #nextLine(): Line | undefined {
-    const { interactive, bulk } = this.#lines
+    const { interactive, bulk, apart } = this.#lines
+    if (apart.size > 0) {
+      const ready = this.#readyMethod()
+      // By turns: what waits in it may be many calls, or of low priority.
+      if (ready !== undefined && !(this.#wasApart && (interactive.size > 0 || bulk.size > 0))) return ready
+    }
     if (interactive.size > 0) return interactive
     // Where there are several slots, one is kept from bulk calls. They get no more of them for
     // being POSTs of one call: their replies are large.
     return bulk.size > 0 && this.#freeBulkSlots > 0 ? bulk : undefined
+  }
+
+  /** The line of a method that has no pause now. */
+  #readyMethod(): Line | undefined {
+    const now = this.#now()
+    for (const [method, line] of this.#lines.apart) {
+      if (line.size > 0 && this.#limits.methodPausedUntil(method) <= now && (!this.#isBulk(line) || this.#freeBulkSlots > 0)) return line
+    }
+    return undefined
+  }
+
+  /** Rings at the end of the first pause of a method whose calls wait. */
+  #setMethodAlarm(): void {
+    const { alarms } = this.#options.waiting
+    const now = this.#now()
+    const ends = [...this.#lines.apart].filter(([, { size }]) => size > 0).map(([method]) => this.#limits.methodPausedUntil(method))
+    alarms.unset(this.#wakeMethod)
+    this.#wakeMethod.at = Math.min(...ends.filter((end) => end > now))
+    if (this.#wakeMethod.at < Number.POSITIVE_INFINITY) alarms.set(this.#wakeMethod)
   }
 
   get #freeBulkSlots(): number {
@@ -225,7 +266,8 @@ class EndpointQueue implements Queue {
     this.#learn()
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
-    const slots = line === this.#lines.bulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
+    const isBulk = this.#isBulk(line)
+    const slots = isBulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
     const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
       this.#limits.heldBack(line, now)
@@ -235,7 +277,7 @@ class EndpointQueue implements Queue {
     }
     const { entries, hadRoom } = line.take(plan)
     const batch = this.#limits.started(entries, now, hadRoom)
-    const isBulk = line === this.#lines.bulk
+    this.#wasApart = line !== this.#lines.interactive && line !== this.#lines.bulk
     if (isBulk) this.#bulkPosts++
     this.#inFlight.add(entries)
     const outcomes = await this.#sender.send(entries)
@@ -274,7 +316,7 @@ class EndpointQueue implements Queue {
       return
     }
     this.#learn()
-    const { isPaused, resend } = this.#limits.finished(batchResult(batch, outcomes), now)
+    const { isPaused, resend } = this.#learnFrom(batch, outcomes, now)
     const again: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
@@ -287,7 +329,7 @@ class EndpointQueue implements Queue {
       }
       entry.settle(outcome)
     }
-    line.putBack(again)
+    this.#lines.putBack(line, again)
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
     if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
     if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes.filter(isFailure), this.#limits.current, now)
@@ -296,16 +338,26 @@ class EndpointQueue implements Queue {
   /** The limits learn from batches whose callers have their results. */
   #learn(): void {
     for (const { batch, outcomes, at } of this.#answered) {
-      this.#limits.finished(batchResult(batch, outcomes), at)
+      this.#learnFrom(batch, outcomes, at)
       if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(NO_FAILURES, this.#limits.current, at)
     }
     this.#answered.length = 0
   }
 
+  #learnFrom(batch: BatchInFlight, outcomes: readonly Outcome[], now: number): Consequences {
+    const consequences = this.#limits.finished(batchResult(batch, outcomes), now, this.#areOthersWaiting)
+    this.#lines.keepApart(this.#limits.methodsApart)
+    return consequences
+  }
+
+  readonly #areOthersWaiting = (method: string): boolean => this.#lines.hasOthers(method)
+
   /** An alarm without calls would keep the process alive; calls behind the first may go sooner. */
   #onDropped(): void {
-    if (this.size === 0) this.#options.waiting.alarms.unset(this.#wake)
-    else if (this.#slots.isPaused) this.#offerSoon()
+    if (this.size === 0) {
+      this.#options.waiting.alarms.unset(this.#wake)
+      this.#options.waiting.alarms.unset(this.#wakeMethod)
+    } else if (this.#slots.isPaused) this.#offerSoon()
   }
 
   get pausedUntil(): number {

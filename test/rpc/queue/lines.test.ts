@@ -74,3 +74,59 @@ describe('calls in line', () => {
     expect([lines.size, lines.callers]).toEqual([1, [callers[1]]])
   })
 })
+
+describe('calls of a method that waits apart', () => {
+  const logs = { method: 'eth_getLogs' }
+  const apart = new Set(['eth_getLogs'])
+  const mixed = () =>
+    linesWith([{ name: 'a', ...logs }, { name: 'b' }, { name: 'c', priority: 'bulk', ...logs }, { name: 'd', ...logs, deadline: 2000 }, { name: 'e' }])
+  const namesIn = (lines: Lines, method: string) => (lines.apart.get(method)?.list() ?? []).map(({ params }) => params[0])
+
+  test('leave the two lines, and come back by their age', () => {
+    const { lines, names } = mixed()
+    lines.keepApart(apart)
+    expect(namesIn(lines, 'eth_getLogs')).toEqual(['a', 'd', 'c'])
+    expect([lines.interactive.size, lines.bulk.size, lines.size]).toEqual([2, 0, 5])
+    expect(names()).toEqual(['b', 'e', 'a', 'd', 'c'])
+    lines.keepApart(new Set())
+    expect(lines.apart.size).toBe(0)
+    expect(names()).toEqual(['b', 'e', 'a', 'd', 'c'])
+    expect([lines.interactive.size, lines.bulk.size]).toEqual([4, 1])
+  })
+
+  test('join the line as they come, and each other', () => {
+    const { lines } = linesWith([{ name: 'a' }])
+    lines.keepApart(apart)
+    const callers = ['x', 'y', 'x'].map((name) => {
+      const caller = new Caller(ownRead({ ...logs, params: [name], deadline: 1000 }), waiting, ignore, ignore)
+      lines.add(caller, JSON.stringify([name]))
+      return caller
+    })
+    expect(namesIn(lines, 'eth_getLogs')).toEqual(['x', 'y'])
+    callers[0]?.cancel('enough')
+    callers[1]?.cancel('enough')
+    expect(namesIn(lines, 'eth_getLogs')).toEqual(['x'])
+    expect(lines.size).toBe(2)
+  })
+
+  test('are the others of no method but those in the two lines', () => {
+    const { lines } = mixed()
+    expect([lines.hasOthers('eth_getLogs'), lines.hasOthers('eth_call')]).toEqual([true, true])
+    lines.keepApart(apart)
+    expect([lines.hasOthers('eth_getLogs'), lines.hasOthers('eth_call')]).toEqual([true, false])
+  })
+
+  test('of a batch that did not run go back to the line that they belong to by then', () => {
+    const { lines, names } = mixed()
+    const { entries } = lines.interactive.take({ maxCalls: 3, fits: () => 'yes' })
+    lines.keepApart(apart)
+    lines.putBack(lines.interactive, entries)
+    expect([lines.interactive.size, lines.size]).toEqual([2, 5])
+    expect(names()).toEqual(['b', 'e', 'c', 'a', 'd'])
+    const own = lines.apart.get('eth_getLogs') as Lines['interactive']
+    const taken = own.take({ maxCalls: 3, fits: () => 'yes' }).entries
+    lines.keepApart(new Set())
+    lines.putBack(own, taken)
+    expect([lines.interactive.size, lines.bulk.size]).toEqual([4, 1])
+  })
+})

@@ -1,0 +1,258 @@
+import type { HexlineError } from '../../errors.ts'
+import type { Call } from '../call.ts'
+import type { Backoff } from '../retry-delay.ts'
+import type { BatchResult } from './batch-result.ts'
+import { Pause } from './pause.ts'
+
+/** POSTs of a method in a row that are throttled until its calls go apart from the others. */
+const IN_A_ROW = 2
+/**
+ * POSTs of other methods that would have been throttled as often as those of this method, at least,
+ * and the part of them that may have been.
+ */
+const EXPECTED = 5
+const FEW = 0.1
+/** From this part of them on, the method is throttled as all others are. */
+const MANY = 0.5
+/** POSTs of a method in a row that are answered until its calls go with the others again. */
+const RECOVERED = 20
+/** How long others are silent before a POST of a method, in ms. */
+const SILENT_MS = 1000
+/** How much later that POST may start. */
+const LATE_MS = 100
+/** How long a method whose throttling was not its own stays with the others, in ms, at first. */
+const TOGETHER_MS = 30_000
+/** Counts are halved here: what was long ago weighs little. */
+const MOST_COUNTED = 200
+/** Methods that are watched, at most: they are named by the user. */
+const MOST_METHODS = 100
+
+/**
+ * What the throttling of a POST says about its method:
+ * - `unknown`: nothing. The limits of the endpoint learn from it.
+ * - `found`: it is the method's own, which has just been shown. What the limits of the endpoint
+ *   have learnt from it so far is wrong.
+ * - `own`: it is the method's own, and says nothing about the endpoint.
+ */
+export type Ownership = 'unknown' | 'found' | 'own'
+
+/**
+ * Finds out which methods an endpoint throttles by themselves. Some providers take a few calls of
+ * `eth_getLogs` per second, or none, and answer everything else. Taken for a limit of the endpoint,
+ * that would hold all calls back.
+ *
+ *     together ── 2 POSTs in a row throttled ──▶ apart ── others are answered ──▶ proven
+ *        ▲                                         │                                 │
+ *        └── others are throttled as often, or 20 POSTs in a row are answered ◀──────┤
+ *        └── it is answered in a trial ◀─────────────────────────────────────────────┘
+ *
+ * A method that is apart pauses after each throttled POST, longer each time. Where an endpoint
+ * counts units, cheap calls may leave too few for an expensive one: so there are trials, in which
+ * the others are silent for a second before its next POST. If it is answered then, the limit is the
+ * endpoint's.
+ */
+export class ThrottledMethods {
+  readonly #backoff: Backoff
+  /** All POSTs since one was throttled for a single method. */
+  readonly #all = new Counts()
+  readonly #methods = new Map<string, ThrottledMethod>()
+  #apart: ReadonlySet<string> = NONE
+  #trial: Trial | undefined
+
+  constructor(backoff: Backoff) {
+    this.#backoff = backoff
+  }
+
+  /** The methods that are apart. Another set whenever they change. */
+  get apart(): ReadonlySet<string> {
+    return this.#apart
+  }
+
+  /** Until when this method gets no calls; in the past where it has no pause. */
+  pausedUntil(method: string): number {
+    return this.#apart.has(method) ? (this.#methods.get(method)?.pause.until ?? 0) : 0
+  }
+
+  /** See `Pause`. */
+  failureFor(call: Call, now: number): HexlineError | undefined {
+    return this.#apart.has(call.method) ? this.#methods.get(call.method)?.pause.failureFor(call, now) : undefined
+  }
+
+  /** How long calls of this method are to wait for the trial of another one, in ms. */
+  msUntilTrialEnds(method: string, now: number): number {
+    const trial = this.#trial
+    if (trial === undefined || trial.method === method) return 0
+    if (trial.isInFlight) return Number.POSITIVE_INFINITY
+    return now >= trial.at - SILENT_MS ? Math.max(0, trial.at - now) : 0
+  }
+
+  /** A POST of calls starts, of which the first one has this method. */
+  started(method: string, now: number): void {
+    const trial = this.#trial
+    if (trial?.method !== method || now < trial.at) return
+    // If it is late, others were not silent.
+    if (now > trial.at + LATE_MS) this.#trial = undefined
+    else trial.isInFlight = true
+  }
+
+  /** A POST has ended that says nothing, of calls of which the first one has this method. */
+  cut(method: string): void {
+    if (this.#trial?.method === method) this.#trial = undefined
+  }
+
+  /** A POST has ended. `areOthersWaiting`: for calls of other methods than this one. */
+  learn({ batch, answered, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, now: number): Ownership {
+    const [first] = throttled
+    const method = first !== undefined && throttled.every((call) => call.method === first.method) ? first.method : undefined
+    if (method !== undefined && !this.#methods.has(method) && this.#methods.size < MOST_METHODS) this.#methods.set(method, new ThrottledMethod(this.#backoff))
+    if (this.#methods.size === 0) return 'unknown'
+    this.#all.add(answered.length > 0, throttled.length > 0)
+    this.#endTrial(batch.calls[0]?.method, answered.length > 0, now)
+    for (const [name, each] of this.#methods) {
+      const isThrottled = throttled.some((call) => call.method === name)
+      each.add(!isThrottled && answered.some((call) => call.method === name), isThrottled)
+      this.#set(name, each, each.isToGoApart(this.#all, now) && (each.isApart || areOthersWaiting(name)))
+    }
+    this.#halveIfMany()
+    const suspect = method === undefined ? undefined : this.#methods.get(method)
+    if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
+    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= { method: method as string, at: suspect.pause.until, isInFlight: false }
+    return suspect.prove(this.#all)
+  }
+
+  #endTrial(method: string | undefined, isAnswered: boolean, now: number): void {
+    if (this.#trial?.method !== method || !this.#trial?.isInFlight) return
+    this.#trial = undefined
+    if (isAnswered) this.#methods.get(method as string)?.isOfAll(now)
+  }
+
+  #set(name: string, method: ThrottledMethod, isApart: boolean): void {
+    if (method.isApart === isApart) return
+    method.isApart = isApart
+    if (!isApart) method.rejoin()
+    if (!isApart && this.#trial?.method === name) this.#trial = undefined
+    const others = [...this.#apart].filter((each) => each !== name)
+    this.#apart = new Set(isApart ? [...others, name] : others)
+  }
+
+  #halveIfMany(): void {
+    if (this.#all.answered + this.#all.throttled < MOST_COUNTED) return
+    this.#all.halve()
+    for (const [name, method] of this.#methods) {
+      method.halve()
+      if (method.throttled < 1 && !method.isApart) this.#methods.delete(name)
+    }
+  }
+}
+
+/** A POST for which others are silent. */
+interface Trial {
+  readonly method: string
+  /** When it may start. */
+  readonly at: number
+  isInFlight: boolean
+}
+
+/** Numbers of POSTs, with the calls of one method or with any. */
+class Counts {
+  answered = 0
+  throttled = 0
+
+  add(isAnswered: boolean, isThrottled: boolean): void {
+    if (isAnswered) this.answered++
+    if (isThrottled) this.throttled++
+  }
+
+  halve(): void {
+    this.answered /= 2
+    this.throttled /= 2
+  }
+}
+
+/** One method that an endpoint has throttled. */
+class ThrottledMethod extends Counts {
+  readonly pause: Pause
+  isApart = false
+  #isProven = false
+  /** POSTs in a row that were throttled, and that were answered. */
+  #throttledInARow = 0
+  #answeredInARow = 0
+  /** Until when it stays with the others, and how long that was. */
+  #togetherUntil = 0
+  #togetherMs = TOGETHER_MS
+  /** Length of its newest pause. */
+  #pausedMs = 0
+  /** POSTs in a row that are throttled until the next trial. */
+  #trialAfter = 0
+
+  constructor(backoff: Backoff) {
+    super()
+    this.pause = new Pause(backoff)
+  }
+
+  override add(isAnswered: boolean, isThrottled: boolean): void {
+    super.add(isAnswered, isThrottled)
+    if (isThrottled) {
+      this.#throttledInARow++
+      this.#answeredInARow = 0
+    } else if (isAnswered) {
+      this.#throttledInARow = 0
+      this.#answeredInARow++
+      this.pause.recovered()
+    }
+  }
+
+  /** Whether its calls should wait apart from now on, by all POSTs and its own. */
+  isToGoApart(all: Counts, now: number): boolean {
+    if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
+    const others = this.#throttledOthers(all)
+    const isShared = others >= IN_A_ROW && others > MANY * this.#expectedOthers(all)
+    if (isShared) this.isOfAll(now)
+    return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
+  }
+
+  /** The limit is not its own. */
+  isOfAll(now: number): void {
+    this.#togetherUntil = now + this.#togetherMs
+    this.#togetherMs *= 2
+  }
+
+  /** Its calls go with the others again. */
+  rejoin(): void {
+    this.#isProven = false
+    this.#throttledInARow = 0
+    this.#trialAfter = 0
+  }
+
+  /**
+   * It has been throttled, and pauses. True where a trial is due: it was silent itself before this
+   * POST for as long as others are silent in a trial, and that alone has not helped.
+   */
+  rest(throttling: HexlineError, sentAt: number, now: number): boolean {
+    const wasSilent = this.#pausedMs >= SILENT_MS && sentAt >= this.pause.until && this.#throttledInARow > 1
+    const isDue = wasSilent && this.#throttledInARow >= this.#trialAfter
+    if (isDue) this.#trialAfter = 2 * this.#throttledInARow
+    this.pause.begin(throttling, now)
+    this.#pausedMs = this.pause.until - now
+    return isDue
+  }
+
+  prove(all: Counts): Ownership {
+    if (this.#isProven) return 'own'
+    const expected = this.#expectedOthers(all)
+    this.#isProven = expected >= EXPECTED && this.#throttledOthers(all) <= FEW * expected
+    return this.#isProven ? 'found' : 'unknown'
+  }
+
+  #throttledOthers(all: Counts): number {
+    return all.throttled - this.throttled
+  }
+
+  /** POSTs of others that would have been throttled if they were as often as those of this one. */
+  #expectedOthers(all: Counts): number {
+    const others = all.answered - this.answered + this.#throttledOthers(all)
+    return (others * this.throttled) / (this.answered + this.throttled)
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()

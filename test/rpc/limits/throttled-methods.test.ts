@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../support/server.ts'
+import { errorOf } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const world = virtualWorld()
+const SECONDS = 40
+const retry = { baseDelayMs: 150, maxDelayMs: 10_000 }
+
+/** Units that come back at this rate, per second, and can be saved up for a second. */
+class Tokens {
+  readonly #perSecond: number
+  #left: number
+  #at = 0
+
+  constructor(perSecond: number) {
+    this.#perSecond = perSecond
+    this.#left = perSecond
+  }
+
+  take(units: number): boolean {
+    const now = world.clock.now()
+    this.#left = Math.min(this.#perSecond, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
+    this.#at = now
+    if (this.#left < units) return false
+    this.#left -= units
+    return true
+  }
+}
+
+/** Does the node take these calls? */
+type Takes = (entries: readonly Entry[]) => boolean
+
+interface NodeOptions {
+  /** Refuses single calls, not whole POSTs. */
+  readonly byEntry?: boolean
+  readonly retryAfter?: number
+}
+
+const areLogs = ({ method }: Entry) => method === 'eth_getLogs'
+const logsIn = (entries: readonly Entry[]) => entries.filter(areLogs).length
+
+/** A node that takes 20 ms, and throttles what it does not take. */
+function nodeThat(takes: Takes, { byEntry = false, retryAfter }: NodeOptions = {}) {
+  return world.serve(async ({ entries, isBatch }, response) => {
+    await world.sleep(20)
+    const answerTo = (entry: Entry) =>
+      byEntry && !takes([entry])
+        ? { jsonrpc: '2.0', id: entry.id, error: { code: 429, message: 'Too Many Requests' } }
+        : { jsonrpc: '2.0', id: entry.id, result: areLogs(entry) ? [] : '0x1' }
+    if (!byEntry && !takes(entries)) {
+      response.writeHead(429, retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` }).end('Too Many Requests')
+      return
+    }
+    const answers = entries.map(answerTo)
+    response.writeHead(200).end(JSON.stringify(isBatch ? answers : answers[0]))
+  })
+}
+
+/** Four callers of small calls, and others of `eth_getLogs`, without a rest between their calls. */
+async function load(takes: Takes, options: NodeOptions & { readonly logCallers?: number } = {}) {
+  const { url } = await nodeThat(takes, options)
+  const client = world.clientOf(url, { deadlineMs: 30_000, retry })
+  const end = world.clock.now() + SECONDS * 1000
+  let next = 0
+  const repeat = async (call: () => Promise<unknown>) => {
+    const counts = { answered: 0, failed: 0, longest: 0 }
+    while (world.clock.now() < end) {
+      const begun = world.clock.now()
+      await call().then(
+        () => counts.answered++,
+        () => counts.failed++,
+      )
+      counts.longest = Math.max(counts.longest, world.clock.now() - begun)
+    }
+    return counts
+  }
+  const balance = async () => {
+    await client.call('eth_getBalance', `0x${(next++).toString(16).padStart(40, '0')}`)
+    await world.sleep(20)
+  }
+  const logs = () => client.call('eth_getLogs', { fromBlock: next++, toBlock: next })
+  const all = await Promise.all([...Array.from({ length: 4 }, () => repeat(balance)), ...Array.from({ length: options.logCallers ?? 5 }, () => repeat(logs))])
+  const sum = (counts: typeof all) => ({
+    perSecond: counts.reduce((total, { answered }) => total + answered, 0) / SECONDS,
+    failed: counts.reduce((total, { failed }) => total + failed, 0),
+    longest: Math.max(...counts.map(({ longest }) => longest)),
+  })
+  return { small: sum(all.slice(0, 4)), logs: sum(all.slice(4)) }
+}
+
+/** Small calls per second where nothing is throttled: each takes 41 ms. */
+const UNDISTURBED = 4 / 0.041
+
+describe('a method that an endpoint throttles by itself', () => {
+  it.each<[string, NodeOptions]>([
+    ['whole POSTs', {}],
+    ['single calls', { byEntry: true }],
+  ])('for ever, does not hold the others back: %s', async (_, options) => {
+    const { small, logs } = await load((entries) => logsIn(entries) === 0, options)
+    expect(small.perSecond).toBeGreaterThan(0.9 * UNDISTURBED)
+    expect(small.failed).toBe(0)
+    expect(logs.perSecond).toBe(0)
+  })
+
+  it.each<[string, NodeOptions]>([
+    ['whole POSTs', {}],
+    ['single calls', { byEntry: true }],
+    ['and says when to come back', { retryAfter: 1 }],
+  ])('to ten calls per second, gets these, and the others are not held back: %s', async (_, options) => {
+    const tokens = new Tokens(10)
+    const { small, logs } = await load((entries) => logsIn(entries) === 0 || tokens.take(logsIn(entries)), options)
+    expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
+    expect(logs.perSecond).toBeGreaterThan(8.5)
+    expect(small.failed + logs.failed).toBe(0)
+  })
+
+  it('has no pause any more once it is answered', async () => {
+    const { small, logs } = await load((entries) => logsIn(entries) === 0 || world.clock.now() > (SECONDS / 2) * 1000)
+    expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
+    // Each takes 21 ms, for nearly half of the time.
+    expect(logs.perSecond).toBeGreaterThan(0.3 * (5 / 0.021))
+  })
+
+  it('fails calls that do not wait for the end of its pause, and no others', async () => {
+    const { url } = await nodeThat((entries) => logsIn(entries) === 0)
+    const client = world.clientOf(url, { deadlineMs: 20_000, retry })
+    const waiting = errorOf(client.call('eth_getLogs', { fromBlock: 1, toBlock: 1 }))
+    for (let i = 0; i < 200; i++) await client.call('eth_getBlockByNumber', i, false).catch(() => {})
+    const begun = world.clock.now()
+    const error = await errorOf(client.with({ whilePaused: 'fail' }).call('eth_getLogs', { fromBlock: 2, toBlock: 2 }))
+    expect(error).toMatchObject({ name: 'HttpError', kind: 'rate-limit', method: 'eth_getLogs' })
+    expect(world.clock.now()).toBe(begun)
+    await client.with({ whilePaused: 'fail' }).call('eth_gasPrice')
+    await client.close()
+    expect(await waiting).toMatchObject({ name: 'ClosedError' })
+  })
+
+  it('goes to another endpoint that has it', async () => {
+    const own = await nodeThat((entries) => logsIn(entries) === 0)
+    const other = await nodeThat(() => true)
+    const client = world.clientOf([own.url, other.url], { deadlineMs: 20_000, retry })
+    for (let i = 0; i < 50; i++) await Promise.all([client.call('eth_getLogs', { fromBlock: i, toBlock: i }), client.call('eth_gasPrice')])
+    expect(world.clock.now()).toBeLessThan(10_000)
+  })
+})
+
+describe('a limit of the endpoint', () => {
+  it.each([100, 25])('of %i calls per second is used by all methods', async (rate) => {
+    const tokens = new Tokens(rate)
+    const { small, logs } = await load((entries) => tokens.take(entries.length), { logCallers: 2 })
+    expect(small.perSecond + logs.perSecond).toBeGreaterThan(0.9 * rate)
+    expect(logs.perSecond).toBeGreaterThan(0.25 * rate)
+    expect(small.failed + logs.failed).toBe(0)
+  })
+
+  it('in units, of which cheap calls leave none for an expensive one, is not taken for its own', async () => {
+    const tokens = new Tokens(500)
+    const { small, logs } = await load((entries) => tokens.take(75 * logsIn(entries) + 10 * (entries.length - logsIn(entries))), { logCallers: 2 })
+    expect(logs.perSecond).toBeGreaterThan(2)
+    expect(75 * logs.perSecond + 10 * small.perSecond).toBeGreaterThan(0.8 * 500)
+    expect(logs.failed).toBe(0)
+    expect(logs.longest).toBeLessThan(10_000)
+  })
+})
