@@ -112,6 +112,11 @@ export const messageRows: readonly FailureRow[] = [
   },
   {
     kind: 'lagging',
+    message: /failed to get logs for block|receipts length mismatch/i,
+    source: 'geth: the receipts of a block are not there yet, though its header is',
+  },
+  {
+    kind: 'lagging',
     message:
       /state (?:\S{1,100} )?(?:is )?(?:not (?:available|found)|unavailable)|no state available|missing state|unknown state\b|transaction indexing is in progress|initial sync is still in progress/i,
     source: 'geth, Nethermind (-32002), Besu (-32000, -32008), dRPC (27)',

@@ -368,6 +368,8 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['geth', 200, -32000, 'header for hash not found', GETH],
     ['geth', 200, -32000, 'unknown block', GETH, LOGS],
     ['geth', 200, -32000, 'hash 0xabc is not currently canonical', GETH],
+    ['geth', 200, -32000, 'failed to get logs for block #17270819 (0x8b30de..c7afcb)', 'ethereum/go-ethereum eth/filters/filter_system.go', LOGS],
+    ['geth', 200, -32000, 'receipts length mismatch: 0 vs 150', 'ethereum/go-ethereum internal/ethapi/api.go', { method: 'eth_getBlockReceipts' }],
     ['geth', 200, -32000, 'missing trie node 5a8c (path ) state 0x5a8c is not available, not found', 'github.com/0xPolygon/bor/issues/1303'],
     ['geth', 200, -32000, 'historical state 6b2d96b0 is not available', QUOTED],
     ['geth', 200, -32000, 'transaction indexing is in progress', 'ethereum/go-ethereum TxIndexingError', { method: 'eth_getTransactionReceipt' }],
