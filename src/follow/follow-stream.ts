@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
-import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
+import { isFailure, isGuessed, mayRepeat } from '../rpc/failure-kinds.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock } from './block-source.ts'
@@ -22,7 +22,7 @@ export type StreamItem<I, L> =
   | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
   | { readonly type: 'rollback'; readonly to: number; readonly blocks: readonly BlockRef[]; readonly cursor: FollowCursor }
 
-/** Failures in a row that waiting cannot cure, such as contradictions, until they are thrown. */
+/** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 
 /**
@@ -75,7 +75,7 @@ class Follower<I, L, T> {
   #hasToldOfWaiting = false
   /** `itemOf` is running: an error comes from it, and ends the stream. */
   #isMaking = false
-  /** Failures since the last progress that contradict what is known. */
+  /** Failures since the last progress that contradict what is known, or say what nobody knows. */
   #contradictions = 0
   /** Looks in a row that found the head far below the start. */
   #looksFarBelow = 0
@@ -314,8 +314,10 @@ class Follower<I, L, T> {
     this.#job.signal?.throwIfAborted()
     if (this.#isMaking || !isFailure(error)) throw error
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
-    if (isContradiction) this.#contradictions++
-    if (isContradiction ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
+    // What a node says in unknown words may pass, too.
+    const isDoubtful = isContradiction || isGuessed(error)
+    if (isDoubtful) this.#contradictions++
+    if (isDoubtful ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
     if (error.kind === 'timeout') this.#timeout.ranOut()
     this.#pace.failed()
     this.#tell(error)

@@ -613,6 +613,25 @@ it('ends when the node contradicts itself again and again', async () => {
   expect(error).toMatchObject({ name: 'IntegrityError', message: expect.stringMatching(/^block 20 (names|is not a child)/) })
 })
 
+it.each([
+  ['a few times', 3],
+  ['again and again', Number.POSITIVE_INFINITY],
+])('what a node says in unknown words, %s', async (_, times) => {
+  const chain = new ForkingChain(20)
+  let said = 0
+  const answer = (entry: Entry) => {
+    if (entry.method !== 'eth_getBlockReceipts' || Number(entry.params[0]) < 20) return undefined
+    return said++ < times ? failed(entry, -32000, 'receipts are being written') : undefined
+  }
+  const server = await serve(chain.node({ answer }))
+  const replay = new Replay(0)
+  const done = followTo(chain, clientOf(server.url), replay, { from: 0, logs, receipts: true })
+  if (times === 3) {
+    await done
+    expectChain(replay, chain)
+  } else expect(await errorOf(done)).toMatchObject({ name: 'RpcError', kind: 'execution', message: expect.stringContaining('receipts are being written') })
+})
+
 it('the first call fails as any call does', async () => {
   const server = await serve((_, response) => void response.writeHead(502).end('no'))
   const error = await errorOf(followTo(new ForkingChain(0), clientOf(server.url), new Replay(0), { from: 0 }))
