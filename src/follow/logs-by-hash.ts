@@ -103,13 +103,25 @@ export class LogsByHash<L> {
     try {
       return await range.complete(block, await range.next(block))
     } catch (error) {
+      if (!(error instanceof HexlineError)) throw error
+      if (error.kind === 'integrity' && !(await this.#isThere(block))) throw replaced(block)
       // Replaced blocks are forgotten at any time, and nodes say so in many ways.
-      if (!(error instanceof HexlineError && FORGOTTEN.includes(error.kind))) throw error
+      if (!FORGOTTEN.includes(error.kind)) throw error
       throw new IntegrityError(`the logs of block ${number} (${hash}) cannot be fetched; it may have been replaced: ${excerpt(error.message)}`)
     } finally {
       await range.end()
     }
   }
+
+  async #isThere({ number, hash }: RangeBlock): Promise<boolean> {
+    return (await this.#client.call('eth_getBlockByNumber', number, false))?.hash === hash
+  }
+}
+
+/** Two backends of one URL may disagree about the block. */
+function replaced({ number, hash }: RangeBlock): IntegrityError {
+  const what = `the logs of block ${number} (${hash}) cannot be fetched, since the node has another block of this number`
+  return new IntegrityError(`${what}: it lags behind, or the block was replaced`, { kind: 'lagging' })
 }
 
 /** What is wrong with a block that was there a moment ago is most often a reorganisation. */
@@ -118,4 +130,4 @@ function unknown(number: bigint, hash: Hash, { method, endpoint, message, attemp
   return Object.assign(new IntegrityError(`${what}: ${excerpt(message)}`, { kind: 'lagging', method, endpoint }), { attempts })
 }
 
-const FORGOTTEN = ['execution', 'invalid', 'not-found']
+const FORGOTTEN = ['execution', 'invalid', 'not-found', 'range-too-large']

@@ -85,7 +85,7 @@ describe('a node that does not take the hash of a block', () => {
         ? failed(entry, -32602, 'unknown field blockHash')
         : { jsonrpc: '2.0', id: entry.id, result: [] }
     }
-    expect(await errorOf(logsOf(chain, number, { answer }))).toMatchObject({ name: 'IntegrityError', kind: 'integrity' })
+    expect(await errorOf(logsOf(chain, number, { answer }))).toMatchObject({ name: 'IntegrityError', kind: 'lagging' })
   })
 })
 
@@ -156,5 +156,57 @@ describe('what is wrong with a reply', () => {
   it('a failure of the node stays one', async () => {
     const down = (entry: Entry) => failed(entry, -32603, 'internal error')
     expect(await errorOf(logsOf(chain, number, { answer: down }))).toMatchObject({ name: 'RpcError', kind: 'server' })
+  })
+})
+
+describe('a node that answers a request by hash as if it had none', () => {
+  const chain = new ForkingChain(20)
+  const byHash = (entry: Entry) => entry.method === 'eth_getLogs' && 'blockHash' in (entry.params[0] as object)
+
+  it.each([
+    ['refuses it', -32602, 'json: unknown field "blockHash"'],
+    ['takes the request for one of all blocks', -32602, 'logs are limited to a 10000 block range'],
+  ])('%s: the logs come by its number', async (_, code, message) => {
+    const answer = (entry: Entry) => (byHash(entry) ? failed(entry, code, message) : undefined)
+    for (const count of [0, 2, 3]) expect((await logsOf(chain, blockWith(chain, count), { answer })).logs).toHaveLength(count)
+  })
+
+  it('gives the logs of the newest block: those of the right one come by its number', async () => {
+    const latest = { fromBlock: '0x14', toBlock: '0x14' }
+    const answer = (entry: Entry) => (byHash(entry) ? chain.reply({ ...entry, params: [latest] }) : undefined)
+    for (const count of [0, 2, 3]) {
+      const number = blockWith(chain, count)
+      const { logs } = await logsOf(chain, number, { answer })
+      expect(logs.map(({ blockNumber }) => blockNumber)).toEqual(Array(count).fill(BigInt(number)))
+    }
+  })
+
+  it.each([-32602, -32005])('nor has the block any more: no logs of another one (%i)', async (code) => {
+    const other = new ForkingChain(20, undefined, 'other')
+    const message = code === -32602 ? 'unknown field "blockHash"' : 'query returned more than 10000 results'
+    const answer = (entry: Entry) =>
+      byHash(entry) ? failed(entry, code, message) : entry.method === 'eth_getBlockByHash' ? chain.reply(entry) : other.reply(entry)
+    for (const count of [0, 3]) {
+      const error = await errorOf(logsOf(chain, blockWith(chain, count), { answer }))
+      expect(error).toMatchObject({
+        name: 'IntegrityError',
+        kind: 'lagging',
+        message: expect.stringContaining('since the node has another block of this number'),
+      })
+    }
+  })
+})
+
+it('a node that gives no logs, and then another block of this number, lags behind', async () => {
+  const chain = new ForkingChain(20)
+  const other = new ForkingChain(20, undefined, 'other')
+  const byNumber = ['eth_getBlockByNumber', 'eth_getBlockReceipts']
+  const answer = (entry: Entry) => (byNumber.includes(entry.method) ? other.reply(entry) : withoutLogs(entry))
+  expect(await errorOf(logsOf(chain, blockWith(chain, 3), { answer }))).toMatchObject({
+    name: 'IntegrityError',
+    kind: 'lagging',
+    message: expect.stringMatching(
+      /^the logs of block \d+ \(0x\w{64}\) cannot be fetched, since the node has another block of this number: it lags behind, or/,
+    ),
   })
 })
