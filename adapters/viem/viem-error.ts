@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import * as viem from 'viem'
-import { type BaseError, HttpRequestError, ProviderDisconnectedError, RpcRequestError, TimeoutError as ViemTimeoutError } from 'viem'
+import { type BaseError, HttpRequestError, ProviderDisconnectedError, RpcRequestError, TimeoutError as ViemTimeoutError, WebSocketRequestError } from 'viem'
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../src/errors.ts'
 import { mayBeAccepted } from '../../src/eth/send-raw-transaction.ts'
@@ -31,7 +31,7 @@ function translated(error: HexlineError, body: { method: string; params?: unknow
   if (error instanceof LimitError && viem.ResponseBodyTooLargeError !== undefined)
     return caused(new viem.ResponseBodyTooLargeError({ maxSize: error.limit, size: error.size }), error)
   if (error instanceof ClosedError) return new ProviderDisconnectedError(error)
-  return new HttpRequestError({ body, url, cause: error })
+  return /^wss?:/.test(url) ? new WebSocketRequestError({ body, url, cause: error }) : new HttpRequestError({ body, url, cause: error })
 }
 
 /** The node's own error object, without what hexline's message adds. */

@@ -383,3 +383,9 @@ function expectSame(portrait: Portrait, expected: Portrait, better: TransportRow
   expect(part(expected)).toEqual(better.http)
   expect(part(portrait)).toEqual(better.hexline)
 }
+
+test('no connection to a WebSocket is no failure of HTTP', async () => {
+  const url = `ws://127.0.0.1:${await deadPort()}`
+  const error = await errorOf(overHexline(url, { retryCount: 0 }).getBlockNumber())
+  expect(error).toMatchObject({ name: 'WebSocketRequestError', shortMessage: 'WebSocket request failed.', url, cause: { name: 'NetworkError' } })
+})
