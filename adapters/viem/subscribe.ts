@@ -2,6 +2,7 @@ import type { Address, Hash, LogTopic } from 'viem'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
 import { guarded } from '../../src/wait/throw-later.ts'
+import type { AnnouncedBlocks } from './announced-blocks.ts'
 import { HeadBackfill } from './head-backfill.ts'
 import { type Listener, listenOrPoll } from './listen-or-poll.ts'
 import { LogBackfill } from './log-backfill.ts'
@@ -39,8 +40,11 @@ export type Subscribe = (parameters: SubscribeParameters) => Promise<SubscribeRe
 /** How often heads and logs are fetched while no WebSocket has the subscription, in ms. */
 const POLL_MS = 4_000
 
-/** `subscribe` of a transport; undefined for a client without a WebSocket. */
-export function subscribeOf(client: HexlineClient, pollMs: number = POLL_MS): Subscribe | undefined {
+/**
+ * `subscribe` of a transport; undefined for a client without a WebSocket. Heads are `announced`
+ * before they are delivered.
+ */
+export function subscribeOf(client: HexlineClient, pollMs: number = POLL_MS, announced?: AnnouncedBlocks): Subscribe | undefined {
   const listen = listenOf(client)
   if (listen === undefined) return undefined
   return async ({ params, onData, onError }) => {
@@ -48,7 +52,10 @@ export function subscribeOf(client: HexlineClient, pollMs: number = POLL_MS): Su
     const sent = JSON.parse(JSON.stringify(params)) as SubscribeParameters['params']
     const subscription = `0x${crypto.randomUUID().replaceAll('-', '')}` as const
     // What these throw must reach neither the socket nor the notifications that follow.
-    const deliver = guarded((result: unknown) => onData({ subscription, result }))
+    const deliver = guarded((result: unknown) => {
+      if (params[0] === 'newHeads') announced?.add(result)
+      onData({ subscription, result })
+    })
     const told = (error: unknown) => viemError(error, { method: 'eth_subscribe', params: sent }, client.endpoints)
     const [name, filter] = sent
     const failed = guarded((error: unknown) => onError?.(told(error)))

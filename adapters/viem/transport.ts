@@ -4,7 +4,8 @@ import { type Client, isClient } from '../../src/client/client.ts'
 import { createClient } from '../../src/client/create-client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
 import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
-import { CodecError, RpcError } from '../../src/errors.ts'
+import { CodecError, IntegrityError, RpcError } from '../../src/errors.ts'
+import { AnnouncedBlocks } from './announced-blocks.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
 import { type Subscribe, subscribeOf } from './subscribe.ts'
 import { errorObject, viemError } from './viem-error.ts'
@@ -35,10 +36,11 @@ type WebSocketUrl = `ws://${string}` | `wss://${string}`
 /** A WebSocket, or endpoints of which the first one is a WebSocket. */
 type WebSocketTarget = WebSocketUrl | { readonly url: WebSocketUrl } | readonly [WebSocketUrl | { readonly url: WebSocketUrl }, ...Endpoint[]]
 
-/** A client, and the id under which viem joins its identical calls. */
+/** A client, the id under which viem joins its identical calls, and what its nodes announced. */
 interface Engine {
   readonly client: Client
   readonly uid: string
+  readonly announced: AnnouncedBlocks
 }
 
 /** A call as viem makes it. */
@@ -86,11 +88,12 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
   if (engine === undefined) settingsFrom(clientOptions(config))
 
   const factory = ({ chain, retryCount, timeout, pollingInterval }: Parameters<Transport>[0]) => {
-    const { client, uid } = engine ?? engineOfChain(chain)
-    const subscribe = subscribeOf(client, pollingInterval)
+    const used = engine ?? engineOfChain(chain)
+    const { client, uid } = used
+    const subscribe = subscribeOf(client, pollingInterval, used.announced)
     const request = async (args: Args, options: EIP1193RequestOptions & { timeout?: number } = {}) => {
       const settings = callSettings({ config, factory: { retryCount, timeout }, call: { ...options, method: args.method } }, ownsClient)
-      const once = buildRequest((each: Args) => send(client, each, settings, config.raw === true), { methods: config.methods, uid })
+      const once = buildRequest((each: Args) => send(used, each, settings, config.raw === true), { methods: config.methods, uid })
       try {
         // Only hexline retries.
         return await once(args as never, { ...options, retryCount: 0 })
@@ -129,12 +132,13 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 }
 
 function engineOf(client: Client): Engine {
-  return { client, uid: crypto.randomUUID() }
+  return { client, uid: crypto.randomUUID(), announced: new AnnouncedBlocks() }
 }
 
 /** Sends one call with hexline. Rejects with an error of viem's, or with the signal's reason. */
-async function send(client: Client, { method, params }: Args, settings: CallSettings, raw: boolean) {
-  const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], ...settings })
+async function send({ client, announced }: Engine, { method, params }: Args, settings: CallSettings, raw: boolean) {
+  const required = announced.isAskedFor(method, params)
+  const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], required, ...settings })
   try {
     const reply = await ask(params).catch((error: unknown) => {
       // viem accepts bigints in params, and sends them as decimal strings.
@@ -144,6 +148,8 @@ async function send(client: Client, { method, params }: Args, settings: CallSett
     const result = reply.take()
     return raw ? { error: undefined, result } : result
   } catch (error) {
+    // It may have been replaced by a shorter chain: viem has its own error for a null.
+    if (required && error instanceof IntegrityError && error.kind === 'lagging') return raw ? { error: undefined, result: null } : null
     if (raw && error instanceof RpcError) return { error: errorObject(error), result: undefined }
     throw viemError(error, { method, params }, client.endpoints)
   }

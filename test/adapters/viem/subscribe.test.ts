@@ -251,3 +251,33 @@ describe('ends', () => {
     await expect(subscribe({ params: ['newHeads'], onData() {} })).rejects.toMatchObject({ name: 'RpcRequestError', code: -32601, details: 'no subscriptions' })
   })
 })
+
+describe('a block that one backend announces before another one has it', () => {
+  /** What `watchBlocks` tells, at a node that answers null for the new block this many times. */
+  const watching = async (nulls: number) => {
+    const { server, answers, blocks, subscribed, mine, calls } = await liveChain()
+    let left = nulls
+    answers.set('eth_getBlockByNumber', ([tag]) => (tag === '0x6' && left-- > 0 ? null : (tag === 'latest' ? blocks.at(-1) : blocks[Number(tag)])?.raw))
+    const client = createPublicClient({ transport: closing(hexline(server.url as 'ws://', { retryDelay: 1 })) })
+    const seen = collector<unknown>(1)
+    const unwatch = client.watchBlocks({ onBlock: (block: { number: bigint } | undefined) => seen.add(block?.number) })
+    await subscribed(1)
+    mine()
+    const told = await seen.all
+    unwatch()
+    return { told, client, asked: calls.filter((method) => method === 'eth_getBlockByNumber').length }
+  }
+
+  test('is asked for again, and delivered', async () => {
+    const { told, asked } = await watching(2)
+    expect(told).toEqual([6n])
+    // The head before it, and thrice the block.
+    expect(asked).toBe(4)
+  })
+
+  test('that never comes is what a null is for viem', async () => {
+    const { told, client } = await watching(Number.POSITIVE_INFINITY)
+    expect(told).toEqual([undefined])
+    await expect(client.getBlock({ blockNumber: 6n })).rejects.toMatchObject({ name: 'BlockNotFoundError' })
+  })
+})
