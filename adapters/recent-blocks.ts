@@ -24,6 +24,12 @@ export class RecentBlocks {
     return this.#hashes.get(number) === hash
   }
 
+  /** Whether another block is known at this number. */
+  hasOther(number: number, hash: string): boolean {
+    const known = this.#hashes.get(number)
+    return known !== undefined && known !== hash
+  }
+
   /** Adds a block, which replaces all from its number on, unless it is known. */
   add(number: number, hash: string): void {
     if (this.has(number, hash)) return

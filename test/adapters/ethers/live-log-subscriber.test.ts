@@ -107,6 +107,20 @@ describe('logs of new blocks', () => {
     expect(seen).toEqual(logsFrom(chain, 46))
   })
 
+  it('of a block that another backend has not replaced yet come with the next one', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    await announce()
+    const old = chain.blocks[6]?.logs
+    chain.reorganise(1, 1)
+    chain.answers.set('eth_getLogs', () => old)
+    await announce()
+    chain.answers.delete('eth_getLogs')
+    chain.mine()
+    await announce()
+    expect(seen.slice(1)).toEqual(logsFrom(chain, 6))
+  })
+
   it('are asked for in halves, where the node takes no long range', async () => {
     const { chain, seen, announce } = await setUp()
     chain.limits.logRange = 10
