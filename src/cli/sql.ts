@@ -92,7 +92,7 @@ async function askFolder(folder: string, given: string, flags: Flags, io: Io): P
       messages.tell(sentence, { type: 'done', rows, isCut, seconds: Number(seconds) })
     })
   } catch (error) {
-    throw missingTable(error, dir, manifest)
+    throw withAdvice(missingTable(error, dir, manifest), query)
   } finally {
     release()
   }
@@ -159,6 +159,14 @@ async function printAnswer({ columns, rows }: Answer, flags: Flags, { stdout }: 
 /** A line of CSV, which on a terminal must not control it. */
 function shownOn({ isTTY }: Io['stdout'], line: string): string {
   return isTTY ? `${harmlessText(line.trimEnd())}\n` : line
+}
+
+/** Says how to calculate with `value`, which DuckDB only knows as bytes. */
+function withAdvice(error: unknown, query: string): unknown {
+  const what =
+    error instanceof Error ? /^Binder Error: No function matches .{0,60}'(\S{1,40}?\([^']{0,80}\bBLOB\b[^']{0,80}\))'/.exec(error.message)?.[1] : undefined
+  if (what === undefined || !/\bvalue\b/i.test(query)) return error
+  return new Error(`there is no ${what}: value is stored as bytes; to calculate with it, write "valueDecimal"`)
 }
 
 /** Says which tables there are, where DuckDB found none of that name. */

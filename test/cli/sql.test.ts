@@ -165,6 +165,12 @@ describe('hexline sql refuses', () => {
   it.each<[string, string[], number, string]>([
     ['a table that the dataset does not have', ['select * from receipts'], 1, 'there is no table receipts: DIR has blocks, transactions, logs'],
     ['a missing table', ['select * from block'], 1, 'there is no table block: DIR has blocks, transactions, logs'],
+    [
+      'arithmetic with the bytes of a number',
+      ['select sum(value) from transactions'],
+      1,
+      'there is no sum(BLOB): value is stored as bytes; to calculate with it, write "valueDecimal"',
+    ],
     ['what is no SQL', ['selec 1'], 1, 'Parser Error: syntax error at or near "selec"'],
     [
       'other files',
