@@ -73,21 +73,20 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     }
     const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
     if (hasEnded()) return
+    this.#blocks.add(block - 1, header.parentHash)
     this.#blocks.add(block, header.hash)
-    this.#from = Math.max(this.#from, block - WINDOW + 1, Math.min(lastBlockOf(logs) + 1, this.#firstOther(logs)))
+    const done = this.#areOfOthers(logs) ? this.#from : lastBlockOf(logs) + 1
+    this.#from = Math.max(this.#from, block - WINDOW + 1, done)
     for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }
 
   /**
-   * The first block whose logs came as those of another one: an endpoint that has not replaced it
-   * yet gave them, so they are requested again.
+   * Whether some came as those of a block that was replaced: an endpoint that has not replaced it
+   * yet gave them all, so they are requested again.
    */
-  #firstOther(logs: readonly LogParams[]): number {
-    return logs.reduce((first, { blockNumber, blockHash }) => {
-      const number = Number(blockNumber)
-      return number < first && this.#blocks.hasOther(number, blockHash) ? number : first
-    }, Number.POSITIVE_INFINITY)
+  #areOfOthers(logs: readonly LogParams[]): boolean {
+    return logs.some(({ blockNumber, blockHash }) => this.#blocks.hasOther(Number(blockNumber), blockHash))
   }
 
   #isNew(log: LogParams): boolean {

@@ -121,6 +121,19 @@ describe('logs of new blocks', () => {
     expect(seen.slice(1)).toEqual(logsFrom(chain, 6))
   })
 
+  it('of a block that was not announced, and that another backend has not replaced yet, come as well', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    const old = chain.blocks[6]?.logs
+    chain.reorganise(1, 2)
+    chain.answers.set('eth_getLogs', () => old)
+    await announce()
+    chain.answers.delete('eth_getLogs')
+    chain.mine()
+    await announce()
+    expect(seen.slice(1)).toEqual(logsFrom(chain, 6))
+  })
+
   it('are asked for in halves, where the node takes no long range', async () => {
     const { chain, seen, announce } = await setUp()
     chain.limits.logRange = 10
