@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { constants, inflateRaw } from 'node:zlib'
-import { type HexlineError, MalformedReplyError, NetworkError, TimeoutError } from '../errors.ts'
-import { BodyProgress } from '../http/progress.ts'
+import { type HexlineError, MalformedReplyError, NetworkError } from '../errors.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
 import { excerpt } from '../text.ts'
-import type { Alarm, Alarms } from '../wait/alarms.ts'
+import type { Alarm } from '../wait/alarms.ts'
 import { closePayload, encodeFrame } from './encode-frame.ts'
 import { FrameError, type FrameHandler, FrameReader } from './frame-reader.ts'
 import { CLOSE, NO_CODE, NORMAL, PING, PONG, TEXT } from './frames.ts'
 import type { Opened } from './handshake.ts'
+import { MessageWatch, type MessageWatchOptions } from './message-watch.ts'
 
 /** Gets what a socket receives. None of its functions may throw. */
 export interface SocketHandler {
@@ -28,15 +28,8 @@ export interface SocketHandler {
   closed(error: HexlineError): void
 }
 
-export interface OpenSocketOptions {
-  /** The endpoint's host and port, for errors. */
-  readonly endpoint: string
+export interface OpenSocketOptions extends MessageWatchOptions {
   readonly scrub: Scrub
-  readonly alarms: Alarms
-  /** How long a message may stall, over all sockets of the endpoint. */
-  readonly progress: BodyProgress
-  /** Time for one message, from its first byte to its last, in ms. */
-  readonly timeoutMs: number
 }
 
 /**
@@ -63,27 +56,19 @@ const DEFLATE_END = Buffer.from([0x00, 0x00, 0xff, 0xff])
  * An open WebSocket of a client: messages in both directions, and a heartbeat. It holds the process
  * up only while it is in use.
  *
- * A message that stops in its middle keeps all others back, so it ends the socket: after the stall
- * that a body over HTTP may have, and after `timeoutMs` where its bytes keep trickling.
+ * A message that stops in its middle keeps all others back, so it ends the socket (`MessageWatch`).
  */
 export class OpenSocket implements FrameHandler, Alarm {
   readonly #socket: Socket
   readonly #handler: SocketHandler
   readonly #options: OpenSocketOptions
   readonly #reader: FrameReader
+  readonly #watch: MessageWatch
   #users = 0
   /** When something came last, or the first user did. */
   #heardAt = 0
   /** When a ping was sent after that; undefined where none was. */
   #pingedAt: number | undefined
-  /** Looks whether the message that has begun goes on. */
-  readonly #stall: Alarm = { at: 0, place: -1, ring: () => this.#checkStall() }
-  /**
-   * When the message that has begun did so, and when its last bytes came; undefined between
-   * messages.
-   */
-  #begun: number | undefined
-  #progressAt = 0
   /** When the last user left. */
   #idleSince: number
   #closedBy: HexlineError | undefined
@@ -98,7 +83,13 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.#socket = socket
     this.#handler = handler
     this.#options = options
-    this.#reader = new FrameReader(this, { mayCompress })
+    const reader = new FrameReader(this, { mayCompress })
+    this.#reader = reader
+    this.#watch = new MessageWatch(options, {
+      pendingBytes: () => reader.pendingBytes ?? 0,
+      patience: () => handler.patience(),
+      late: (error) => this.#fail(error),
+    })
     this.#idleSince = options.alarms.clock.now()
     // A small frame shall not wait for the acknowledgement of the one before it.
     socket.setNoDelay?.(true)
@@ -134,7 +125,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     // A connection that was idle for long may be gone without a word: it is asked at once.
     if (now - this.#idleSince >= SILENT_MS) this.#ping(now)
     this.#lookAt(now + SILENT_MS)
-    if (this.#begun !== undefined) this.#checkStallIn(BodyProgress.leastMs)
+    this.#watch.start()
   }
 
   /** A user of the socket has left. */
@@ -142,7 +133,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     if (--this.#users > 0) return
     const { alarms } = this.#options
     alarms.unset(this)
-    alarms.unset(this.#stall)
+    this.#watch.stop()
     this.#idleSince = alarms.clock.now()
     if (this.isOpen) this.#ref(false)
   }
@@ -175,7 +166,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   message(payload: Buffer, isCompressed: boolean): void {
-    this.#begun = undefined
+    this.#watch.completed()
     if (isCompressed) this.#inOrder(() => this.#inflate(payload), payload.length + MESSAGE_BYTES)
     else if (this.#inflating === undefined) this.#handler.message(payload)
     else this.#inOrder(() => this.#handler.message(payload), payload.length + MESSAGE_BYTES)
@@ -196,54 +187,14 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.#heardAt = this.#options.alarms.clock.now()
     this.#pingedAt = undefined
     if (!this.isOpen) return
-    const wasInMessage = this.#begun !== undefined
     try {
       this.#reader.push(chunk)
-      this.#watchProgress(wasInMessage)
+      this.#watch.received(this.#reader.isBetweenMessages)
     } catch (error) {
       if (!(error instanceof FrameError)) throw error
       const { endpoint } = this.#options
       this.close(new MalformedReplyError(`${endpoint}: the WebSocket is not valid: ${error.message}`, { endpoint }), error.code)
     }
-  }
-
-  /** Bytes have come: at the end of a message, in the middle of one, or both. */
-  #watchProgress(wasInMessage: boolean): void {
-    const { alarms, progress } = this.#options
-    if (this.#reader.isBetweenMessages) {
-      this.#begun = undefined
-      if (!wasInMessage) return
-      progress.completed()
-      alarms.unset(this.#stall)
-      return
-    }
-    const now = alarms.clock.now()
-    if (wasInMessage) progress.resumed(now - this.#progressAt, now)
-    this.#begun ??= now
-    this.#progressAt = now
-    if (this.#users > 0 && this.#stall.place < 0) this.#checkStallIn(BodyProgress.leastMs)
-  }
-
-  #checkStall(): void {
-    if (this.#begun === undefined || this.#users === 0 || !this.isOpen || this.#isPaused) return
-    const { endpoint, alarms, progress, timeoutMs } = this.#options
-    const now = alarms.clock.now()
-    const limitMs = progress.limitMs * this.#handler.patience()
-    const [waitedMs, readMs] = [now - this.#progressAt, now - this.#begun]
-    const bytes = this.#reader.pendingBytes ?? 0
-    if (waitedMs >= limitMs) {
-      const message = `${endpoint}: a message stalled after ${bytes} bytes: no data for ${Math.round(waitedMs)} ms`
-      this.#fail(new TimeoutError(message, { endpoint, stalled: true }))
-    } else if (readMs >= timeoutMs) {
-      this.#fail(new TimeoutError(`${endpoint}: a message was still incomplete (${bytes} bytes) within ${timeoutMs} ms`, { endpoint }))
-    } else this.#checkStallIn(Math.min(limitMs - waitedMs, timeoutMs - readMs))
-  }
-
-  #checkStallIn(ms: number): void {
-    const { alarms } = this.#options
-    alarms.unset(this.#stall)
-    this.#stall.at = alarms.clock.now() + ms
-    alarms.set(this.#stall)
   }
 
   #closedByPeer(payload: Buffer): void {
@@ -269,14 +220,14 @@ export class OpenSocket implements FrameHandler, Alarm {
   #pause(isPaused: boolean): void {
     if (!this.isOpen) return
     this.#isPaused = isPaused
-    if (isPaused) this.#socket.pause()
-    else this.#socket.resume()
-    const now = this.#options.alarms.clock.now()
-    this.#heardAt = now
-    if (isPaused || this.#begun === undefined) return
-    this.#begun = now
-    this.#progressAt = now
-    if (this.#users > 0) this.#checkStallIn(BodyProgress.leastMs)
+    this.#heardAt = this.#options.alarms.clock.now()
+    if (isPaused) {
+      this.#socket.pause()
+      this.#watch.pause()
+    } else {
+      this.#socket.resume()
+      this.#watch.resume()
+    }
   }
 
   async #inflate(payload: Buffer): Promise<void> {
@@ -324,7 +275,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.#closedBy = error
     const { alarms } = this.#options
     alarms.unset(this)
-    alarms.unset(this.#stall)
+    this.#watch.stop()
     this.#ref(false)
     if (this.#socket.writableEnded) {
       // What is still written is the close frame; the peer's answer to it is not waited for.
