@@ -1,15 +1,11 @@
-import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, AVOID, clockOf, connectionsOf, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../client/internals.ts'
+import type { Client } from '../client/client.ts'
 import { HexlineError } from '../errors.ts'
-import { parseResult } from '../eth/codec/reader.ts'
-import { billed, costsAt } from '../eth/costs.ts'
-import { BodyPool } from '../rpc/body-pool.ts'
-import { asBuffer, movedReply, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
+import { asBuffer, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
 import { Tally } from '../rpc/tally.ts'
-import type { Clock } from '../wait/clock.ts'
+import { type AskOptions, BlockCalls } from './block-calls.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
-import { type Linked, linkedFields } from './link.ts'
-import { PatientCalls } from './patient-calls.ts'
+import { ReceiptsFetcher } from './fetch-receipts.ts'
+import type { Linked } from './link.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
@@ -32,44 +28,13 @@ export interface FetcherOptions {
   readonly urgentAttempts?: number | undefined
 }
 
-/** How the calls for a block are made. */
-interface AskOptions {
-  readonly client: Client
-  readonly signal: AbortSignal | undefined
-  /** Endpoints to be used only if there is no other. */
-  readonly avoid?: readonly string[]
-  /** The result may be null: the endpoint is not asked again for it. */
-  readonly mayBeNull?: boolean
-  /** Calls do not wait for the end of the turn of the event loop. */
-  readonly atOnce?: boolean
-}
-
-/** What an endpoint charges for receipts. */
-interface Price {
-  readonly endpoint: string
-  readonly ofBlock: number
-  readonly single: number
-}
-
-/**
- * How long receipts are requested one by one before `eth_getBlockReceipts` is tried again, in ms:
- * an endpoint that has it may be back.
- */
-const SINGLE_MS = 60_000
 const NONE: readonly string[] = []
-/** Kinds of failures after which the receipts of a block are requested one by one. */
-const NOT_AS_A_WHOLE = ['unsupported', 'response-too-large']
-/** The method for all receipts of a block. Where it is missing, they come one by one. */
-const RECEIPTS = 'eth_getBlockReceipts'
-/** Attempts of a request for receipts by their block's hash. */
+/** Attempts of a request for receipts or traces by their block's hash. */
 const ATTEMPTS_BY_HASH = 3
 
 /**
- * Fetches blocks, each with its own calls; the queue makes the batches.
- *
- * Receipts come by `eth_getBlockReceipts` from endpoints that have it. They come one by one where
- * none has it, where those of a block are too large for one reply, and where the providers of all
- * endpoints charge less for that.
+ * Fetches blocks, each with its own calls: for the block, its receipts and its traces. The queue
+ * makes the batches.
  */
 export class Fetcher {
   readonly #client: Client
@@ -81,14 +46,8 @@ export class Fetcher {
   readonly #withReceipts: boolean
   readonly #traces: TraceForm | undefined
   readonly #urgentAttempts: number
-  readonly #bodies = new BodyPool()
-  readonly #clock: Clock
-  readonly #patient: PatientCalls
-  /** Of the endpoints where single receipts may be cheaper. */
-  readonly #prices: readonly Price[]
-  readonly #endpoints: number
-  /** When `eth_getBlockReceipts` is tried again, if no endpoint supports it; else 0. */
-  #singleUntil = 0
+  readonly #calls: BlockCalls
+  readonly #receipts: ReceiptsFetcher
 
   constructor(client: Client, options: FetcherOptions) {
     this.#client = client
@@ -97,11 +56,8 @@ export class Fetcher {
     this.#withReceipts = options.receipts
     this.#traces = options.traces
     this.#urgentAttempts = options.urgentAttempts ?? Number.POSITIVE_INFINITY
-    this.#clock = clockOf(client)
-    this.#patient = PatientCalls.of(client)
-    const connections = connectionsOf(client) ?? []
-    this.#prices = connections.flatMap(({ name, origin }) => pricesAt(name, origin))
-    this.#endpoints = connections.length
+    this.#calls = new BlockCalls(client)
+    this.#receipts = new ReceiptsFetcher(client, this.#calls)
   }
 
   get #urgent(): Client {
@@ -131,6 +87,19 @@ export class Fetcher {
     return this.#traces === undefined ? this.#fetchBlock(number, options) : this.#withTraces(this.#traces, number, options)
   }
 
+  async #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
+    const tag = `0x${number.toString(16)}`
+    const origin = new Tally()
+    const asked = this.#calls.ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
+    if (!this.#withReceipts) {
+      const block = await asked
+      return { number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }
+    }
+    const { block, receipts, origin: ofReceipts } = await this.#receipts.fetch(tag, asked, options)
+    const origins = ofReceipts === undefined ? { block: origin } : { block: origin, receipts: ofReceipts }
+    return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
+  }
+
   /**
    * A block and its traces, which are requested together. Nodes do not trace the first block, which
    * has none.
@@ -138,7 +107,7 @@ export class Fetcher {
   async #withTraces(form: TraceForm, number: bigint, options: AskOptions): Promise<Fetched> {
     const { method, params } = tracesCall(form, `0x${number.toString(16)}`)
     const origin = new Tally()
-    const asked = number === 0n ? replyOf(NO_TRACES, NO_TRACES.length) : this.#ask(method, params, options, origin)
+    const asked = number === 0n ? replyOf(NO_TRACES, NO_TRACES.length) : this.#calls.ask(method, params, options, origin)
     const [fetched, traces] = await Promise.all([this.#fetchBlock(number, options), asked])
     return { ...fetched, traces, bytes: fetched.bytes + traces.bytes, origins: { ...fetched.origins, traces: origin } }
   }
@@ -157,140 +126,20 @@ export class Fetcher {
     const origin = new Tally()
     try {
       // Not `isUnread`: nobody releases this reply.
-      return { traces: await this.#ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
+      return { traces: await this.#calls.ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
     } catch (error) {
       if (error instanceof HexlineError && error.kind === 'lagging') return undefined
       throw error
     }
   }
 
-  #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
-    const tag = `0x${number.toString(16)}`
-    const origin = new Tally()
-    const asked = this.#ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
-    if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
-    return this.#prices.length === 0 ? this.#fetchTogether(number, tag, asked, options, origin) : this.#fetchByPrice(number, tag, asked, options, origin)
-  }
-
   /**
    * The receipts of a block, by its hash. Undefined if no endpoint has them. Their origin is not
    * among `avoid` if there is another.
    */
-  async receiptsByHash(
-    { hash, transactions }: Linked,
-    signal: AbortSignal | undefined,
-    avoid: readonly string[],
-  ): Promise<{ receipts: Reply; origin: Tally } | undefined> {
-    const options: AskOptions = { client: this.#byHash, signal, avoid }
-    const origin = new Tally()
-    try {
-      const receipts = await this.#blockReceipts(hash as string, options, origin).catch((error) => {
-        // Some nodes take only the number of a block.
-        if (error instanceof HexlineError && error.kind === 'invalid') return undefined
-        throw error
-      })
-      return { receipts: receipts ?? (await this.#singleReceipts(transactions, options)), origin }
-    } catch (error) {
-      if (!(error instanceof HexlineError) || error.kind === 'closed' || signal?.aborted) throw error
-      return undefined
-    }
+  receiptsByHash(block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ receipts: Reply; origin: Tally } | undefined> {
+    return this.#receipts.byHash(block, { client: this.#byHash, signal, avoid })
   }
-
-  /** Receipts that are requested together with their block. */
-  async #fetchTogether(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
-    const receiptsOrigin = new Tally()
-    const [block, receipts] = await Promise.all([asked, this.#blockReceipts(tag, options, receiptsOrigin)])
-    if (receipts !== undefined) return withReceipts(number, block, receipts, { block: origin, receipts: receiptsOrigin })
-    const bytes = bytesOf(block)
-    const single = await this.#singleReceipts(transactionsOf(bytes), { ...options, mayBeNull: true })
-    return withReceipts(number, movedReply(block, bytes), single, { block: origin })
-  }
-
-  /** Receipts that are requested after their block, by what costs less for its transactions. */
-  async #fetchByPrice(number: bigint, tag: string, asked: Promise<Reply>, options: AskOptions, origin: Tally): Promise<Fetched> {
-    const taken = await asked
-    const bytes = bytesOf(taken)
-    const block = movedReply(taken, bytes)
-    const transactions = transactionsOf(bytes)
-    const dear = this.#prices.filter(({ ofBlock, single }) => ofBlock > transactions.length * single)
-    if (dear.length < this.#endpoints) {
-      const receiptsOrigin = new Tally()
-      const receipts = await this.#blockReceipts(
-        tag,
-        { ...options, avoid: [...dear.map(({ endpoint }) => endpoint), ...(options.avoid ?? NONE)] },
-        receiptsOrigin,
-      )
-      if (receipts !== undefined) return withReceipts(number, block, receipts, { block: origin, receipts: receiptsOrigin })
-    }
-    return withReceipts(number, block, await this.#singleReceipts(transactions, { ...options, mayBeNull: true }), { block: origin })
-  }
-
-  /**
-   * The receipts of a block in one reply. Undefined if no endpoint supports the method, or if the
-   * reply would be too large.
-   */
-  async #blockReceipts(block: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
-    if (this.#singleUntil !== 0) {
-      const now = this.#clock.now()
-      if (now < this.#singleUntil) return undefined
-      // One call tries it.
-      this.#singleUntil = now + SINGLE_MS
-    }
-    try {
-      const receipts = await this.#ask(RECEIPTS, [block], options, origin)
-      this.#singleUntil = 0
-      return receipts
-    } catch (error) {
-      if (!(error instanceof HexlineError) || !NOT_AS_A_WHOLE.includes(error.kind)) throw error
-      this.#singleUntil = error.kind === 'unsupported' ? this.#clock.now() + SINGLE_MS : 0
-      return undefined
-    }
-  }
-
-  /**
-   * The receipts of these transactions, one by one, as a JSON array. With `mayBeNull`, those that
-   * the node lacks are left out, since after a reorganisation it will never have them. The rest
-   * then does not fit the block, and the receipts are requested again by the block's hash.
-   */
-  async #singleReceipts(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
-    const replies = await Promise.all(
-      transactions.map((each) => this.#ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], options, new Tally(), false)),
-    )
-    const receipts = jsonArray(replies.map(bytesOf).filter((bytes) => !NULL.equals(bytes)))
-    return replyOf(receipts, receipts.length)
-  }
-
-  /** `isUnread` where a reader gets the reply's bytes as they came, and releases them. */
-  #ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
-    const { client, signal, avoid, mayBeNull = false, atOnce } = options
-    const request = {
-      method,
-      params,
-      required: !mayBeNull,
-      as: 'bytes',
-      [UNREAD]: isUnread ? this.#bodies : undefined,
-      [TALLY]: origin,
-      [AVOID]: avoid,
-      [AT_ONCE]: atOnce,
-      [HAS_SUBSTITUTE]: method === RECEIPTS,
-      signal,
-    }
-    // Without a signal, it is the client's.
-    return this.#patient.send(client, request as Request & RequestMarks)
-  }
-}
-
-function withReceipts(number: bigint, block: Reply, receipts: Reply, origins: Fetched['origins']): Fetched {
-  return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
-}
-
-/** What the endpoint charges for receipts, if it may charge less for single ones. */
-function pricesAt(endpoint: string, origin: string): Price[] {
-  const costs = costsAt(origin)
-  if (costs === undefined) return []
-  const ofBlock = billed(costs, 'eth_getBlockReceipts')
-  const single = billed(costs, 'eth_getTransactionReceipt')
-  return ofBlock > single ? [{ endpoint, ofBlock, single }] : []
 }
 
 /** Takes the bytes of a reply, for `readUnread`. */
@@ -305,24 +154,4 @@ export function release({ block, receipts, traces }: Fetched): void {
   if (receipts !== undefined) releaseReply(receipts)
 }
 
-/** Empty for an invalid block, which the decoder reports. */
-function transactionsOf(block: Buffer): Linked['transactions'] {
-  try {
-    return linkedFields(parseResult(block)).transactions
-  } catch {
-    return []
-  }
-}
-
-/** Joins JSON values into one JSON array. */
-function jsonArray(items: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = []
-  for (const item of items) parts.push(parts.length === 0 ? OPEN : COMMA, item)
-  return Buffer.concat([...(parts.length === 0 ? [OPEN] : parts), CLOSE])
-}
-
 const NO_TRACES = Buffer.from('[]')
-const NULL = Buffer.from('null')
-const OPEN = Buffer.from('[')
-const COMMA = Buffer.from(',')
-const CLOSE = Buffer.from(']')
