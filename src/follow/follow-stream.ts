@@ -1,18 +1,20 @@
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { CodecError, type HexlineError, IntegrityError } from '../errors.ts'
+import { CodecError, IntegrityError } from '../errors.ts'
 import { isFailure, isGuessed, mayRepeat } from '../rpc/failure-kinds.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
 import { type ChainIdentity, cursorAt, type FollowCursor } from './cursor.ts'
+import { FarBelow } from './far-below.ts'
+import { FollowReport } from './follow-report.ts'
 import { type BlockRef, HeldChain } from './held-chain.ts'
 import type { FollowJob } from './job.ts'
 import { look, targetFrom } from './look.ts'
 import { NearTimeout } from './near-timeout.ts'
-import { NEAR, nextStep, type Step, type Target } from './next-step.ts'
+import { nextStep, type Step, type Target } from './next-step.ts'
 import { Pace } from './pace.ts'
 import { identityOf, startOf } from './start.ts'
 import { HEAD_WAS_FALSE, watchHead } from './watch-head.ts'
@@ -24,13 +26,6 @@ export type StreamItem<I, L> =
 
 /** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
-
-/**
- * Looks in a row that find the head far below the start that `latest` gave, until that start counts
- * as false, or far below what was delivered, until that is told: one look may have met a node that
- * is not synchronised yet.
- */
-const ENOUGH_LOOKS = 4
 
 /**
  * Streams blocks from history through the head, and rollbacks of blocks that were replaced.
@@ -69,18 +64,12 @@ class Follower<I, L, T> {
   readonly #bell: Bell
   readonly #pace: Pace
   readonly #timeout: NearTimeout
-  #head: number | undefined
-  #blocks = 0
-  #rollbacks = 0
-  #hasToldOfWaiting = false
+  readonly #report: FollowReport
+  readonly #farBelow: FarBelow
   /** `itemOf` is running: an error comes from it, and ends the stream. */
   #isMaking = false
   /** Failures since the last progress that contradict what is known, or say what nobody knows. */
   #contradictions = 0
-  /** Looks in a row that found the head far below the start. */
-  #looksFarBelow = 0
-  /** Looks in a row that found the head far below the last block that was delivered. */
-  #looksFarBehind = 0
 
   /**
    * The rounds, one after the other. Static, since a follower can only be made once the first calls
@@ -113,7 +102,7 @@ class Follower<I, L, T> {
           else {
             follower.#pace.found(1, follower.#now())
             yield follower.#delivered(block)
-            follower.#tell()
+            follower.#report.tell()
           }
         } catch (error) {
           follower.#failed(error)
@@ -146,6 +135,8 @@ class Follower<I, L, T> {
     this.#itemOf = itemOf
     this.#identity = identity
     this.#chain = chain
+    this.#report = new FollowReport(job.onProgress, chain)
+    this.#farBelow = new FarBelow(chain)
     this.#bell = bell
     this.#pace = new Pace(this.#now())
   }
@@ -167,7 +158,7 @@ class Follower<I, L, T> {
   #requestAnnounced(pinned: Client, told: ToldHead): Announced<I, L> | undefined {
     const step = nextStep(this.#chain, targetFrom(told, this.#chain, this.#job.confirmations))
     if (step.type !== 'fetch' || step.from !== step.to) return undefined
-    this.#head = step.to
+    this.#report.head = step.to
     const askedAt = this.#now()
     const block = this.#nearBlocks.single(pinned, step.to)
     // It is awaited as soon as the wait for the bell has ended.
@@ -179,22 +170,25 @@ class Follower<I, L, T> {
   async *#round(pinned: Client): AsyncGenerator<T, boolean, undefined> {
     const target = await this.#target(pinned)
     if (target !== undefined) {
-      this.#head = target.number
+      this.#report.head = target.number
       this.#checkStart(target.number)
     }
     const step = nextStep(this.#chain, target)
     if (step.type === 'wait') {
       this.#pace.missed()
       this.#contradictions = 0
-      this.#tellOfWaiting()
-      this.#tellOfLag(target)
+      this.#report.tellOfWaiting()
+      const lag = this.#farBelow.lag(target)
+      // The stream waits until the node has what was delivered, which may be for ever.
+      if (lag !== undefined) this.#report.tell(lag)
       return false
     }
     if (step.type !== 'compare') {
-      const before = this.#blocks
+      const before = this.#report.blocks
       const isWhole = yield* this.#fetch(pinned, step)
       if (isWhole) {
-        if (step.type === 'fetch' && this.#blocks - before < CAUGHT_UP) this.#pace.found(this.#blocks - before, this.#now())
+        const found = this.#report.blocks - before
+        if (step.type === 'fetch' && found < CAUGHT_UP) this.#pace.found(found, this.#now())
         else this.#pace.caughtUp(this.#now())
         return step.type === 'catch-up'
       }
@@ -204,32 +198,11 @@ class Follower<I, L, T> {
 
   /**
    * Takes the start again where `latest` gave a false one, far too high: the stream would wait for
-   * it practically for ever. A head that goes back by a few blocks is not false, and the start that
-   * a user has given is never replaced.
+   * it practically for ever. The start that a user has given is never replaced.
    */
   #checkStart(head: number): void {
-    if (this.#job.from !== 'latest' || this.#blocks > 0) return
-    this.#looksFarBelow = head + NEAR < this.#chain.from ? this.#looksFarBelow + 1 : 0
-    if (this.#looksFarBelow >= ENOUGH_LOOKS) this.#chain.beginAt(head)
-  }
-
-  /** The first block is not there yet: told once, since nothing else may be told for long. */
-  #tellOfWaiting(): void {
-    if (this.#hasToldOfWaiting || this.#blocks > 0 || this.#chain.tip !== undefined) return
-    this.#hasToldOfWaiting = true
-    this.#tell()
-  }
-
-  /**
-   * The node has lost its blocks, or is another one than before: the stream waits until it has what
-   * was delivered, which may be for ever.
-   */
-  #tellOfLag(target: Target | undefined): void {
-    const { tip } = this.#chain
-    const isFarBehind = target !== undefined && tip !== undefined && target.number + NEAR < tip.number
-    this.#looksFarBehind = isFarBehind ? this.#looksFarBehind + 1 : 0
-    if (!isFarBehind || this.#looksFarBehind !== ENOUGH_LOOKS) return
-    this.#tell(new IntegrityError(`the node is at block ${target.number}, far behind block ${tip.number}, the last one that it gave`, { kind: 'lagging' }))
+    const mayBeFalse = this.#job.from === 'latest' && this.#report.blocks === 0
+    if (mayBeFalse && this.#farBelow.isStartFalse(head)) this.#chain.beginAt(head)
   }
 
   async #target(client: Client): Promise<Target | undefined> {
@@ -269,14 +242,14 @@ class Follower<I, L, T> {
       if (step.from === step.to) this.#timeout.took(this.#now() - askedAt)
       if (!this.#chain.fits(block.parentHash)) return false
       yield this.#delivered(block)
-      this.#tell()
+      this.#report.tell()
     }
     return true
   }
 
   #delivered({ hash, item, logs }: ReadBlock<I, L>): T {
     this.#chain.add(hash)
-    this.#blocks++
+    this.#report.blocks++
     this.#contradictions = 0
     this.#pace.came()
     return this.#made({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
@@ -296,9 +269,9 @@ class Follower<I, L, T> {
       throw fate.error
     }
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
-    this.#rollbacks++
+    this.#report.rollbacks++
     yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
-    this.#tell()
+    this.#report.tell()
     return true
   }
 
@@ -320,20 +293,7 @@ class Follower<I, L, T> {
     if (isDoubtful ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
     if (error.kind === 'timeout') this.#timeout.ranOut()
     this.#pace.failed()
-    this.#tell(error)
-  }
-
-  #tell(failure?: HexlineError): void {
-    const { onProgress } = this.#job
-    if (onProgress === undefined) return
-    const { next, from } = this.#chain
-    onProgress({
-      number: next > from ? BigInt(next - 1) : undefined,
-      head: this.#head === undefined ? undefined : BigInt(this.#head),
-      blocks: this.#blocks,
-      rollbacks: this.#rollbacks,
-      ...(failure && { failure }),
-    })
+    this.#report.tell(error)
   }
 
   #now(): number {
