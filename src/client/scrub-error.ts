@@ -1,6 +1,7 @@
 import { CodecError, HexlineError, IntegrityError } from '../errors.ts'
 import { receivedBy } from '../eth/codec/codec-path.ts'
-import { type Scrub, scrubJson, scrubStart } from '../http/secrets.ts'
+import { scrubJson } from '../http/scrub-json.ts'
+import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { LONGEST_MESSAGE, show } from '../text.ts'
 
 /**

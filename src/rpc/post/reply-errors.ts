@@ -1,6 +1,7 @@
 import { type AnswerKind, type ErrorKind, type HexlineError, HttpError, LimitError, MalformedReplyError, RpcError } from '../../errors.ts'
 import type { HttpReply } from '../../http/exchange.ts'
-import { type Scrub, scrubJson, scrubStart } from '../../http/secrets.ts'
+import { scrubJson } from '../../http/scrub-json.ts'
+import { type Scrub, scrubStart } from '../../http/secrets.ts'
 import { excerpt, LONGEST_MESSAGE } from '../../text.ts'
 import type { Call } from '../call.ts'
 import { guessed, isThrottled } from '../failure-kinds.ts'
