@@ -1,5 +1,6 @@
 import type { Call } from '../call.ts'
 import type { BatchSize } from './batch-size.ts'
+import type { ReplySizes } from './reply-sizes.ts'
 import type { Speeds } from './speeds.ts'
 
 /** What the next batch may hold. It counts what it has let in: one plan is for one batch. */
@@ -17,6 +18,7 @@ export interface BatchPlan {
 export class Plan implements BatchPlan {
   readonly maxCalls: number
   readonly #size: BatchSize
+  readonly #replies: ReplySizes
   readonly #fitsBudget: ((call: Call) => boolean) | undefined
   readonly #speeds: Speeds | undefined
   #bytes = 0
@@ -24,9 +26,10 @@ export class Plan implements BatchPlan {
   #first: string | undefined
   #last: string | undefined
 
-  constructor(maxCalls: number, size: BatchSize, fitsBudget: ((call: Call) => boolean) | undefined, speeds: Speeds | undefined) {
+  constructor(maxCalls: number, size: BatchSize, replies: ReplySizes, fitsBudget: ((call: Call) => boolean) | undefined, speeds: Speeds | undefined) {
     this.maxCalls = maxCalls
     this.#size = size
+    this.#replies = replies
     this.#fitsBudget = fitsBudget
     this.#speeds = speeds
   }
@@ -35,7 +38,7 @@ export class Plan implements BatchPlan {
     const { method } = call
     // The last one may travel with the first one.
     if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
-    const bytes = this.#size.bytesOf(method)
+    const bytes = this.#replies.of(method)
     if (this.#size.isFull(this.#bytes, bytes) || this.#fitsBudget?.(call) === false) return 'no'
     this.#bytes += bytes
     this.#first ??= method

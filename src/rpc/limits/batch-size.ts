@@ -1,18 +1,8 @@
-import type { Call } from '../call.ts'
-import { setBounded } from '../set-bounded.ts'
-
 /**
  * Replies of one POST together, in bytes, beyond which another POST is better: a larger body would
  * be parsed in one long turn.
  */
 const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
-/** Weight of the newest POST in the mean size of a method's replies. */
-const NEWEST = 0.3
-/**
- * Expected size of a reply to an unknown method, in bytes: small enough not to shorten a first
- * batch.
- */
-const UNKNOWN_BYTES = 1024
 /**
  * Replies that were expected to be smaller than this, in bytes, were not refused for their expected
  * size.
@@ -78,7 +68,6 @@ export class BatchSize {
   #isUnproven = false
   /** Number of bytes that is never passed. */
   #mostBytes = GOOD_BODY_BYTES
-  readonly #bytesOf = new Map<string, number>()
   /** Length that is never passed. */
   #ceiling: number
   #trial: Trial = NO_TRIAL
@@ -112,6 +101,14 @@ export class BatchSize {
   /** A POST of this length shows whether such POSTs are taken. */
   isProbe(length: number): boolean {
     return this.#isUnproven && length > this.taken
+  }
+
+  /**
+   * A POST with this many `bytes` expected already should not take a call with `more`. A limit of
+   * the endpoint is not passed, a good size may be.
+   */
+  isFull(bytes: number, more: number): boolean {
+    return bytes >= GOOD_BODY_BYTES || (this.bytes < GOOD_BODY_BYTES && bytes > 0 && bytes + more > this.bytes)
   }
 
   /** A POST of `length` calls starts. */
@@ -247,43 +244,4 @@ export class BatchSize {
     this.#longestInARow = 0
     this.#patience = Math.min(MOST_PATIENCE, this.#patience * 2)
   }
-
-  /** Expected size of a reply to `method`, in bytes. */
-  bytesOf(method: string): number {
-    return this.#bytesOf.get(method) ?? UNKNOWN_BYTES
-  }
-
-  /**
-   * A POST with this many `bytes` expected already should not take a call with `more`. A limit of
-   * the endpoint is not passed, a good size may be.
-   */
-  isFull(bytes: number, more: number): boolean {
-    return bytes >= GOOD_BODY_BYTES || (this.bytes < GOOD_BODY_BYTES && bytes > 0 && bytes + more > this.bytes)
-  }
-
-  /** Expected size of the replies to these calls together, in bytes. */
-  expectedBytes(calls: readonly Call[]): number {
-    let bytes = 0
-    for (const call of calls) bytes += this.bytesOf(call.method)
-    return bytes
-  }
-
-  /**
-   * The replies to `calls` had this many `bytes` together, where `expected` were. The share of each
-   * method is not known and need not be: every expectation is corrected by the same factor.
-   */
-  learnBytes(calls: readonly Call[], bytes: number, expected: number): void {
-    if (expected === 0) return
-    const factor = bytes / expected
-    for (const method of methodsOf(calls)) {
-      const before = this.#bytesOf.get(method)
-      setBounded(this.#bytesOf, method, before === undefined ? UNKNOWN_BYTES * factor : before + NEWEST * (before * factor - before))
-    }
-  }
-}
-
-/** Each method once. Most POSTs have only one. */
-function methodsOf(calls: readonly Call[]): Iterable<string> {
-  const first = calls[0]?.method as string
-  return calls.every(({ method }) => method === first) ? [first] : new Set(calls.map(({ method }) => method))
 }

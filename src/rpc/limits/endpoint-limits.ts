@@ -10,6 +10,7 @@ import { type Budget, Pacer, type Pacing, type WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
 import { PostsInFlight } from './posts-in-flight.ts'
 import type { RateVerdict } from './rate-estimate.ts'
+import { ReplySizes } from './reply-sizes.ts'
 import { Speeds } from './speeds.ts'
 import { ThrottledMethods } from './throttled-methods.ts'
 
@@ -73,6 +74,7 @@ export interface CurrentLimits {
  */
 export class EndpointLimits {
   readonly #size: BatchSize
+  readonly #replies = new ReplySizes()
   readonly #concurrency: Concurrency
   #pacer: Pacing
   #isPacedByOthers = false
@@ -183,7 +185,7 @@ export class EndpointLimits {
     const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting.first.method, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(this.#pacer.room(most, now), this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots))
-    return new Plan(maxCalls, this.#size, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
+    return new Plan(maxCalls, this.#size, this.#replies, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
   /** A POST of this call alone may start beside the others now. It counts for the rate. */
@@ -201,7 +203,7 @@ export class EndpointLimits {
     if (isProbe) this.#isProbing = true
     this.#size.start(calls.length)
     const { nth, nthBusy } = this.#inFlight.add(now)
-    return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#size.expectedBytes(calls), isProbe, hadRoom }
+    return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#replies.sum(calls), isProbe, hadRoom }
   }
 
   /** A batch has ended because no caller waited for it any more. That says nothing about limits. */
@@ -237,7 +239,7 @@ export class EndpointLimits {
 
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
     const tookMs = now - batch.sentAt
-    this.#size.learnBytes(answered, bytes, whole === 'answered' ? batch.expectedBytes : this.#size.expectedBytes(answered))
+    this.#replies.learn(answered, bytes, whole === 'answered' ? batch.expectedBytes : this.#replies.sum(answered))
     this.#inFlight.took(tookMs)
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.worked(batch.nth, now)
@@ -260,7 +262,7 @@ export class EndpointLimits {
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {
     const { size, limit } = refusal instanceof LimitError ? refusal : { size: 0, limit: 0 }
     // How large it would have been is known, and was not foreseen.
-    if (size > expectedBytes) this.#size.learnBytes(calls, size, expectedBytes)
+    if (size > expectedBytes) this.#replies.learn(calls, size, expectedBytes)
     // What is beyond a limit of hexline's own says nothing about the endpoint. Where the endpoint
     // has cut it, its size is the limit.
     if (size > limit) this.#size.stayWithin(limit)
