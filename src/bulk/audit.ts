@@ -10,6 +10,7 @@ import type { LogSpan } from './log-reply.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { chainIdOf } from './range.ts'
 import { rangeStream } from './range-stream.ts'
+import { boundsWithin } from './read-ahead.ts'
 import { isSameLog } from './same-log.ts'
 import { Tasks } from './tasks.ts'
 import { type Proven, type VerdictOptions, Verdicts } from './verdicts.ts'
@@ -55,12 +56,12 @@ export interface AuditorOptions<T> extends VerdictOptions<T> {
 }
 
 /** Headers to request ahead of the logs. */
-const HEADERS_AHEAD = { maxBytes: 8 * 1024 * 1024, maxItems: 1000, assumedBytes: 8 * 1024, maxWaitMs: 15_000 }
+const HEADERS_AHEAD = boundsWithin(8 * 1024 * 1024, 8 * 1024)
 /**
  * Blocks whose receipts are requested at the same time, because of their blooms or of a difference.
  */
 const SUSPECTS_AHEAD = 128
-const RECEIPTS_AHEAD = { maxBytes: 16 * 1024 * 1024, maxItems: 1000, assumedBytes: 512 * 1024, maxWaitMs: 15_000 }
+const RECEIPTS_AHEAD = boundsWithin(16 * 1024 * 1024, 512 * 1024)
 
 /** Proves that logs are complete, page by page, and adds those that are missing. */
 export class Auditor<T> {

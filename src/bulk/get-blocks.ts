@@ -11,6 +11,7 @@ import { type TraceForm, tracesDecoder } from './block-traces.ts'
 import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
+import { boundsWithin } from './read-ahead.ts'
 
 /** Options of `getBlocks`. */
 export interface GetBlocksOptions<
@@ -152,6 +153,6 @@ export function checkOptions(options: GetBlocksOptions): StreamOptions {
     signal,
     onProgress,
     verify: verify === 'link' ? undefined : { level: verify, senders },
-    bounds: { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
+    bounds: boundsWithin(maxBytes),
   }
 }

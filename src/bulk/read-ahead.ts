@@ -33,6 +33,17 @@ export interface Bounds {
   readonly leastLateMs?: number
 }
 
+const MiB = 1024 * 1024
+/** Items in flight and held, however small they are. */
+const MOST_ITEMS = 1000
+/** So that calls do not spend their deadline in the queue: an eighth of the default. */
+const MOST_WAIT_MS = 15_000
+
+/** The usual bounds: for blocks, where nothing else is assumed of the size of an item. */
+export function boundsWithin(maxBytes: number, assumedBytes = MiB): Bounds {
+  return { maxBytes, maxItems: MOST_ITEMS, assumedBytes, maxWaitMs: MOST_WAIT_MS }
+}
+
 /** Number of items that may always be in flight. */
 const AT_LEAST = 32
 /** Number of items ahead at the start. Each one that waits is work for the garbage collector. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { checkRange, type RangeEnd, resolveRange } from '../bulk/range.ts'
 import type { Progress, StreamOptions } from '../bulk/range-stream.ts'
+import { boundsWithin } from '../bulk/read-ahead.ts'
 import * as check from '../check.ts'
 import type { Client } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
@@ -103,7 +104,7 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
       verify: verify === 'link' ? undefined : { level: verify, senders: false },
       signal,
       onProgress,
-      bounds: { maxBytes: check.bytes('maxBytes', maxBytes), maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 },
+      bounds: boundsWithin(check.bytes('maxBytes', maxBytes)),
     },
   }
 }

@@ -4,6 +4,7 @@ import { Link, type Linked, type LinkedReceipt } from '../bulk/link.ts'
 import type { CheckedFilter } from '../bulk/log-filter.ts'
 import type { PageReader } from '../bulk/log-stream.ts'
 import { rangeStream } from '../bulk/range-stream.ts'
+import { boundsWithin } from '../bulk/read-ahead.ts'
 import type { Client, Request } from '../client/client.ts'
 import { AT_ONCE, connectionsOf, type RequestMarks, TALLY, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
@@ -50,7 +51,6 @@ interface Span {
   readonly to: number
 }
 
-const MiB = 1024 * 1024
 /** Blocks whose logs are requested at the same time. */
 const LOGS_AHEAD = 16
 /**
@@ -211,6 +211,6 @@ export class NearBlocks<I, L> {
 function blocksOf<I, L>(client: Client, { from, to }: Span, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
   const { full, receipts, signal, maxBytes, urgentAttempts } = options
   const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
-  const bounds = { maxBytes, maxItems: 1000, assumedBytes: MiB, maxWaitMs: 15_000 }
+  const bounds = boundsWithin(maxBytes)
   return rangeStream(client, { range, full, receipts, urgentAttempts, signal, onProgress: undefined, bounds }, reader.blocks)
 }
