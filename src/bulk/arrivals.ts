@@ -2,75 +2,18 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError } from '../errors.ts'
-import { moved, under } from '../eth/codec/codec-path.ts'
 import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
-import type { BlockJson, WholeBlock } from '../verify/bytes-verifier.ts'
-import { type TraceForm, tracesFault } from './block-traces.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
+import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type Unusable, unusable } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Proof } from './verifying.ts'
 
-/**
- * Makes the items of a stream. `block` and `receipts` get the bytes of a whole result, and read
- * them with `readUnread`, as `createReader`, `createCopier` and `parseResult` do: they throw
- * `SyntaxError` for invalid JSON, and `CodecError` for an invalid block.
- */
-export interface BlockReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, T> {
-  block(bytes: Buffer): B
-  receipts(bytes: Buffer): R
-  /** For a stream with traces. */
-  readonly traces?: TracesReader | undefined
-  /**
-   * Makes the item of a block that follows the previous one, with its own receipts. The item may
-   * refer to the bytes of both, which stay valid until the next item is requested.
-   */
-  item(block: B, receipts: R | undefined, traces?: ReadTraces): T
-  /** The whole objects, where `block` and `receipts` have decoded all of their fields. */
-  whole?: ((block: B, receipts: R | undefined) => WholeBlock) | undefined
-}
-
-/** How traces are read. */
-interface TracesReader {
-  readonly form: TraceForm
-  read(bytes: Buffer): ReadTraces
-}
-
-/** The traces of a block. */
-export interface ReadTraces {
-  readonly linked: readonly unknown[]
-  /** Their JSON, where the item is made of it. */
-  readonly json?: Buffer
-}
-
-/** A block that was read, with the receipts that came with it. */
-interface Read<B, R> {
-  readonly block: B
-  readonly receipts: R | undefined
-  /** What both were read from. */
-  readonly json: BlockJson
+/** A block that was read, and may have receipts or traces of another one. */
+interface Read<B, R> extends ReadBlock<B, R> {
   /** What is wrong with the receipts, or with the traces. */
   readonly fault: IntegrityError | undefined
-}
-
-/**
- * A reply that does not count: the bytes of the block, or of its receipts, are invalid JSON or
- * something else, or the block has no place in the chain.
- */
-interface Unusable {
-  readonly isUnusable: true
-  readonly why: SyntaxError | CodecError | IntegrityError
-  readonly origin: Tally | undefined
-}
-
-/** Whether both replies contradict others in the same way, as after a reorganisation. */
-function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
-  return why instanceof IntegrityError && why.message === last?.why.message
-}
-
-function unusable(why: Unusable['why'], origin: Tally | undefined): Unusable {
-  return { isUnusable: true, why, origin }
 }
 
 /** A block with its receipts, and the replies that they were read from. */
@@ -133,6 +76,18 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     return { ...read, fetched, receiptsByHash: undefined, traces: undefined }
   }
 
+  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unusable {
+    return this.withOrigin(fetched, () => {
+      const read = readBlock(fetched, this.#reader)
+      if ('isUnusable' in read) return read
+      const { block, receipts } = read
+      const outside = link?.faultOf(fetched.number, block.linked)
+      if (outside !== undefined) return unusable(outside, fetched.origins.block)
+      const fault = receipts && receiptsFault(block.linked, receipts.linked)
+      return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
+    })
+  }
+
   /** Adds the traces, and the block's own receipts in place of others. */
   async #complete(read: Read<B, R>, fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R> | Unusable> {
     const { block, fault } = read
@@ -189,18 +144,6 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       throw scrubError(error, connectionsOf(this.#client), originOf(error, fetched))
     }
   }
-
-  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unusable {
-    return this.withOrigin(fetched, () => {
-      const read = readBlock(fetched, this.#reader)
-      if ('isUnusable' in read) return read
-      const { block, receipts } = read
-      const outside = link?.faultOf(fetched.number, block.linked)
-      if (outside !== undefined) return unusable(outside, fetched.origins.block)
-      const fault = receipts && receiptsFault(block.linked, receipts.linked)
-      return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
-    })
-  }
 }
 
 /** The replies will not be read again. */
@@ -209,58 +152,14 @@ export function releaseArrived({ fetched, receiptsByHash: byHash }: Arrived<unkn
   if (byHash !== undefined) releaseReply(byHash)
 }
 
-function readBlock<B, R>(
-  { number, block, receipts, origins }: Fetched,
-  reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
-): Omit<Read<B, R>, 'fault'> | Unusable {
-  const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
-  let origin: Tally | undefined = origins.block
-  try {
-    const read = inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block))
-    origin = origins.receipts
-    return {
-      json,
-      block: read,
-      receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
-    }
-  } catch (error) {
-    if (isUnreadable(error)) return unusable(error, origin)
-    throw error
-  }
-}
-
-/** Another attempt, or another endpoint, may give what can be read. */
-function isUnreadable(error: unknown): error is SyntaxError | CodecError {
-  return error instanceof SyntaxError || (error instanceof CodecError && error.kind === 'malformed')
-}
-
-/** The traces of a block, or why others are needed. */
-function readTraces(number: bigint, { form, read }: TracesReader, block: Linked, bytes: Buffer): ReadTraces | IntegrityError | CodecError {
-  try {
-    const traces = inBlock(number, form === 'parity' ? 'trace_block' : 'debug_traceBlockByNumber', () => read(bytes), 'traces')
-    return tracesFault(form, block, traces.linked) ?? traces
-  } catch (error) {
-    if (!isUnreadable(error)) throw error
-    return error instanceof CodecError ? error : new IntegrityError(`block ${number}: the traces are invalid JSON`)
-  }
-}
-
-/**
- * Adds the method and the block to a `CodecError` of `read`, as in the path `blocks[42].gasUsed`.
- */
-export function inBlock<T>(number: bigint | number, method: string, read: () => T, field?: string): T {
-  try {
-    return read()
-  } catch (caught) {
-    if (!(caught instanceof CodecError)) throw caught
-    const malformed = moved(caught, caught.path, { method, kind: 'malformed' })
-    throw under(under(field === undefined ? malformed : under(malformed, field), Number(number)), 'blocks')
-  }
-}
-
 /** The origin of the value that could not be read. */
 function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
+}
+
+/** Whether both replies contradict others in the same way, as after a reorganisation. */
+function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
+  return why instanceof IntegrityError && why.message === last?.why.message
 }
 
 /** The error for a block of which each reply was unusable, and this the last one. */

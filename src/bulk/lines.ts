@@ -1,10 +1,10 @@
 import type { Client } from '../client/client.ts'
 import { type Copied, createCopier } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
-import type { BlockReader } from './arrivals.ts'
 import { tracesDecoder } from './block-traces.ts'
 import { decodersOf } from './fields.ts'
 import { rangeStream, type StreamOptions } from './range-stream.ts'
+import type { BlockReader } from './read-block.ts'
 
 const NEWLINE = Buffer.from('\n')
 const RECEIPTS = Buffer.from(',"receipts":')

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { BlockReader } from '../bulk/arrivals.ts'
 import { type Linked, type LinkedReceipt, linkedFields } from '../bulk/link.ts'
+import type { BlockReader } from '../bulk/read-block.ts'
 import { CodecError } from '../errors.ts'
 import { fault, under } from '../eth/codec/codec-path.ts'
 import { UNUSUAL } from '../eth/codec/read-plan.ts'

@@ -1,7 +1,7 @@
-import type { BlockReader } from '../bulk/arrivals.ts'
 import { decodersOf, type RangeBlock } from '../bulk/fields.ts'
 import { decodedLogs } from '../bulk/get-logs.ts'
 import { checkFilter } from '../bulk/log-filter.ts'
+import type { BlockReader } from '../bulk/read-block.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
