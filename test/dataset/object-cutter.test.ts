@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ObjectCutter, plainText, type Text } from '../../src/dataset/object-cutter.ts'
+import { plainText, type Text } from '../../src/dataset/cut-rows.ts'
+import { ObjectCutter } from '../../src/dataset/object-cutter.ts'
 import { repeatedName, viewOf } from '../../src/json/scan.ts'
 import { runs } from '../support/runs.ts'
 
