@@ -86,7 +86,7 @@ export async function exportRange(client: Client, job: ExportJob, range: BlockRa
  * options, and with an `Error` where a single export is running in it.
  */
 export async function openParts(client: Client, job: ExportJob, of?: number): Promise<OpenParts> {
-  const { dir, stream } = job
+  const { dir } = job
   const { header: asked, to } = await resolveJob(client, job)
   await makeFolder(dir)
   const hadParts = await hasParts(dir)
@@ -99,97 +99,119 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
     await checkUnlocked(dir)
     const merged = (await readManifest(dir)) && (await readCheckedManifest(dir))
     if (merged !== undefined) checkSame(dir, merged, asked)
+    const mergedTo = merged === undefined ? undefined : lastOf(merged)
     const begun = await readCommon(dir)
-    if (begun === undefined && merged !== undefined && lastOf(merged) >= to) {
-      // All of it is merged: what says otherwise would ask for another merge.
-      const { ranges: _, ...header } = merged
-      const open = partsOf(client, { dir, header, stream, to, writer, merged: lastOf(merged) })
-      return { ...open, close: () => open.close().then(() => removeIfEmpty(parts)) }
-    }
-    if (begun === undefined) {
-      const { ranges: _, ...header } = merged ?? { ...asked, ranges: [] }
-      await commitCommon(dir, header, join(writer.dir, 'dataset'))
-    }
+    const { ranges: _, ...mine } = merged ?? { ...asked, ranges: [] }
+    // All of it is merged: what says otherwise would ask for another merge.
+    if (begun === undefined && mergedTo !== undefined && mergedTo >= to) return new Parts(client, job, { header: mine, to, writer, mergedTo })
+    if (begun === undefined) await commitCommon(dir, mine, join(writer.dir, 'dataset'))
     const header = (await readCommon(dir)) ?? asked
     checkSame(dir, header, asked)
     await addGoal(dir, { to, of })
     await removeDeadWriters(parts, join(writer.dir, 'process.json'))
-    return partsOf(client, { dir, header, stream, to, writer, merged: merged === undefined ? header.from - 1 : lastOf(merged) })
+    return new Parts(client, job, { header, to, writer, mergedTo: mergedTo ?? header.from - 1 })
   } catch (error) {
-    await writer.close()
-    // Of a folder where no part was begun, nothing stays.
-    await removeIfEmpty(parts)
+    await leave(dir, writer)
     throw error
   }
 }
 
-async function removeIfEmpty(folder: string): Promise<void> {
-  await rmdir(folder).catch(() => {})
+/** Ends the use of a folder. Where it has no part, and none was begun, nothing stays. */
+async function leave(dir: string, writer: PartWriter): Promise<void> {
+  await writer.close()
+  await rmdir(join(dir, PARTS)).catch(() => {})
 }
 
 interface Opened {
-  readonly dir: string
   readonly header: DatasetHeader
-  readonly stream: ExportJob['stream']
   readonly to: number
   readonly writer: PartWriter
-  /** The last block of the folder's own manifest. */
-  readonly merged: number
+  /** The last block of the folder's own manifest; the one before the dataset if there is none. */
+  readonly mergedTo: number
 }
 
-function partsOf(client: Client, { dir, header, stream, to, writer, merged }: Opened): OpenParts {
-  let runs = 0
-  const lastDone = async (range: BlockRange): Promise<number> => {
-    let last = Math.max(range.from - 1, merged)
+class Parts implements OpenParts {
+  readonly header: DatasetHeader
+  readonly to: number
+  readonly #client: Client
+  readonly #dir: string
+  readonly #stream: ExportJob['stream']
+  readonly #writer: PartWriter
+  readonly #mergedTo: number
+  /** Names for what this process writes, or takes away, in its own folder. */
+  #names = 0
+
+  constructor(client: Client, { dir, stream }: ExportJob, { header, to, writer, mergedTo }: Opened) {
+    this.header = header
+    this.to = to
+    this.#client = client
+    this.#dir = dir
+    this.#stream = stream
+    this.#writer = writer
+    this.#mergedTo = mergedTo
+  }
+
+  async exportRange(range: BlockRange, options: RangeOptions = {}): Promise<RangeExport> {
+    const { signal, onProgress, bounds } = this.#stream
+    const { maxBytes = bounds.maxBytes } = options
+    const stream = { ...this.#stream, signal: options.signal ?? signal, onProgress: options.onProgress ?? onProgress, bounds: { ...bounds, maxBytes } }
+    checkAligned(range, this.header, this.to)
+    for (;;) {
+      stream.signal?.throwIfAborted()
+      const from = (await this.lastDone(range)) + 1
+      if (from > range.to) return { added: null }
+      const added = await this.#addPart({ from, to: range.to }, stream)
+      if (added !== undefined) return { added }
+      // Another was first. Its part may end earlier: then the blocks after it are still missing.
+    }
+  }
+
+  async lastDone(range: BlockRange): Promise<number> {
+    let last = Math.max(range.from - 1, this.#mergedTo)
     while (last < range.to) {
-      const part = await readPart(dir, last + 1)
+      const part = await readPart(this.#dir, last + 1)
       if (part === undefined) return last
       if (!(await hasFiles(part.dir, part.range))) {
-        await removeDamaged(part, join(writer.dir, String(++runs)))
+        await removeDamaged(part, this.#aside())
         return last
       }
       last = part.range.to
     }
     return last
   }
-  return {
-    header,
-    to,
-    lastDone,
-    isOpen: () =>
-      writer.check().then(
-        () => true,
-        () => false,
-      ),
-    close: () => writer.close(),
-    async exportRange(range, { signal = stream.signal, onProgress = stream.onProgress, maxBytes = stream.bounds.maxBytes } = {}) {
-      checkAligned(range, header, to)
-      for (;;) {
-        signal?.throwIfAborted()
-        const from = (await lastDone(range)) + 1
-        if (from > range.to) return { added: null }
-        const added = await addPart({ from, to: range.to }, { ...stream, signal, onProgress, bounds: { ...stream.bounds, maxBytes } })
-        if (added !== undefined) return { added }
-        // Another was first. Its part may end earlier: then the blocks after it are still missing.
-      }
-    },
+
+  isOpen(): Promise<boolean> {
+    return this.#writer.check().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  close(): Promise<void> {
+    return leave(this.#dir, this.#writer)
   }
 
   /** The part that was committed; undefined if there is one that begins with the same block. */
-  async function addPart({ from, to }: BlockRange, options: ExportJob['stream']): Promise<RangeEntry | undefined> {
-    const aside = join(writer.dir, String(++runs))
+  async #addPart({ from, to }: BlockRange, stream: ExportJob['stream']): Promise<RangeEntry | undefined> {
+    const { header } = this
+    const aside = this.#aside()
     try {
       await writing(aside, () => mkdir(aside))
       await makeTableFolders(aside, header.tables)
       const file = new ManifestFile(aside, { ...header, from, ranges: [] })
       // The node may be behind others, which have the block already.
-      const known = { ...options.range, isKnown: true }
-      await writeRanges(client, { dir: aside, header, stream: { ...options, range: known }, onRange: (entry) => file.add(entry) }, { from, to })
-      await writer.check()
-      return (await commitPart(dir, from, aside)) ? file.manifest.ranges[0] : undefined
+      const known = { ...stream, range: { ...stream.range, isKnown: true } }
+      await writeRanges(this.#client, { dir: aside, header, stream: known, onRange: (entry) => file.add(entry) }, { from, to })
+      await this.#writer.check()
+      return (await commitPart(this.#dir, from, aside)) ? file.manifest.ranges[0] : undefined
     } finally {
       await rm(aside, { recursive: true, force: true }).catch(() => {})
     }
+  }
+
+  /** A path in this process's own folder. */
+  #aside(): string {
+    return join(this.#writer.dir, String(++this.#names))
   }
 }
 
