@@ -83,6 +83,17 @@ export interface PooledCall extends Call {
   readonly waitsForSlow?: boolean | undefined
 }
 
+/*
+ * What ties a call to endpoints, or keeps it from them:
+ *
+ *     tried          those that have failed it: any other is better
+ *     pin            the one that the other calls of the pin went to is better
+ *     heldBy         it goes to this one only, which may have it already
+ *     isBound        it waits in the line of its endpoint while calls behind it go to another one
+ *     staysPut       sent, it stays when its endpoint is given up; in line only with `isBound`
+ *     waitsForSlow   it may also be sent to an endpoint that was given up
+ */
+
 /**
  * The call, set to keep waiting for its endpoint even when that is given up: the node may be silent
  * because it works on this very call.
@@ -105,15 +116,15 @@ export function waitingForSlow(call: Call): PooledCall {
   return { ...call, waitsForSlow: true }
 }
 
+/** A call with a single attempt waits, too: that attempt is its last. */
+export function waitsForSlow(call: Call): boolean {
+  return call.attempts <= 1 || (call as PooledCall).waitsForSlow === true
+}
+
 /** The call as it is sent again after a failure. */
 export function sentAgain(call: Call, changed: Pick<Call, 'tried' | 'heldBy' | 'stalls'>): PooledCall {
   const { alone } = call as PooledCall
   return { ...call, ...changed, alone: alone && 'always' }
-}
-
-/** A call with a single attempt waits, too: that attempt is its last. */
-export function waitsForSlow(call: Call): boolean {
-  return call.attempts <= 1 || (call as PooledCall).waitsForSlow === true
 }
 
 /** The caller has another way to get the result where endpoints lack the method. */
@@ -249,54 +260,6 @@ class Held implements Reply {
     const release = this.#release
     this.#release = undefined
     return release
-  }
-}
-
-/**
- * A reply whose result `decoded` was decoded from `json`, plain ASCII. `take` parses those bytes,
- * for what reads the result on its way, such as a user's layer.
- */
-export function decodedReply(decoded: object, json: Buffer, bytes: number): Reply {
-  return new DecodedReply(decoded, json, bytes)
-}
-
-/** Takes the decoded result of a reply; undefined where there is only the parsed one. */
-export function takeDecoded(reply: Reply): object | undefined {
-  const decoded = decodedOf(reply)
-  if (decoded !== undefined) (reply as DecodedReply).drop()
-  return decoded
-}
-
-/** The decoded result of a reply, which stays there. */
-export function decodedOf(reply: Reply): object | undefined {
-  return (reply as Partial<DecodedReply>)[DECODED]
-}
-
-/** Registered for the whole process, as `RELEASE` is. */
-const DECODED: unique symbol = Symbol.for('hexline.decoded')
-
-class DecodedReply implements Reply {
-  [DECODED]: object | undefined
-  #json: Buffer | undefined
-  readonly bytes: number
-
-  constructor(decoded: object, json: Buffer, bytes: number) {
-    this[DECODED] = decoded
-    this.#json = json
-    this.bytes = bytes
-  }
-
-  take(): unknown {
-    const json = this.#json
-    this[DECODED] = undefined
-    this.#json = undefined
-    return json && JSON.parse(json.toString('latin1'))
-  }
-
-  /** Empties it without parsing anything. */
-  drop(): void {
-    this[DECODED] = undefined
-    this.#json = undefined
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { byteDecoder, decodeResult, methods } from '../../src/eth/methods.ts'
 import { type Client, type ClientOptions, createClient, type Endpoint, type HexlineError, type Layer } from '../../src/index.ts'
-import { decodedOf } from '../../src/rpc/call.ts'
+import { decodedOf } from '../../src/rpc/decoded-reply.ts'
 import { hasCorpus, readBlocks, readPairs } from '../support/corpus.ts'
 import { type Answer, each, errorOf, failed, send, serve } from '../support/server.ts'
 

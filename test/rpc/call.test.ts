@@ -1,18 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  asBuffer,
-  type Call,
-  decodedOf,
-  decodedReply,
-  movedReply,
-  ownRead,
-  patienceAfter,
-  patienceOf,
-  releasableReply,
-  releaseReply,
-  replyOf,
-  takeDecoded,
-} from '../../src/rpc/call.ts'
+import { asBuffer, type Call, movedReply, ownRead, patienceAfter, patienceOf, releasableReply, releaseReply, replyOf } from '../../src/rpc/call.ts'
+import { decodedOf, decodedReply, takeDecoded } from '../../src/rpc/decoded-reply.ts'
 
 test('a reply gives its value once, and then holds nothing', () => {
   const value = { number: '0x1' }

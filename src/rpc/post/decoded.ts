@@ -1,5 +1,6 @@
 import { parseAt } from '../../json/scan.ts'
-import { decodedReply, type PooledCall, type Reply, replyOf } from '../call.ts'
+import { type PooledCall, type Reply, replyOf } from '../call.ts'
+import { decodedReply } from '../decoded-reply.ts'
 import { cutBody } from './body.ts'
 
 /** Smaller bodies are parsed, in bytes: nothing is saved there. */

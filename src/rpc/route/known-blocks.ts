@@ -1,6 +1,7 @@
 import type { HexlineError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, decodedOf, movedReply, type Reply } from '../call.ts'
+import { type Call, movedReply, type Reply } from '../call.ts'
+import { decodedOf } from '../decoded-reply.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Head, Heads } from './head.ts'
 import { History } from './history.ts'

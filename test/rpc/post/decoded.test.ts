@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodedOf, ownRead, type PooledCall } from '../../../src/rpc/call.ts'
+import { ownRead, type PooledCall } from '../../../src/rpc/call.ts'
+import { decodedOf } from '../../../src/rpc/decoded-reply.ts'
 import { correlate, type ReplyObject } from '../../../src/rpc/post/correlate.ts'
 import { decodedReplies } from '../../../src/rpc/post/decoded.ts'
 import { runs } from '../../support/runs.ts'
