@@ -1,5 +1,7 @@
 import { Cusum } from './cusum.ts'
+import { FarBelowLevel } from './far-below-level.ts'
 import { Outage } from './outage.ts'
+import { Probation } from './probation.ts'
 import { RandomPart } from './random-part.ts'
 import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
 import { Trial } from './throttling-trial.ts'
@@ -44,13 +46,6 @@ const MORE = 0.1
 /** How much likelier the rate must be as the reason, as a natural logarithm: 90 times. */
 const LIKELIER = 4.5
 /**
- * The same in the probation after a trial: this many POSTs, of which half are refused if the trial
- * was wrong.
- */
-const PROBATION_POSTS = 40
-const WRONG_PART = 1 / 2
-const WRONG_LIKELIER = 9
-/**
  * Until the first answer after a cut, refusals belong to it, for this many times the time of a
  * reply and this many ms.
  */
@@ -63,10 +58,7 @@ const MS_UNTIL_ANSWER = 100
  * - `probation`: throttling was found to be random, and the rate is back where it was before it was
  *   cut for that.
  */
-type State =
-  | { readonly is: 'watching' }
-  | { readonly is: 'trial'; readonly trial: Trial }
-  | { readonly is: 'probation'; readonly since: number; readonly level: number; posts: number; readonly test: Cusum }
+type State = { readonly is: 'watching' } | { readonly is: 'trial'; readonly trial: Trial } | { readonly is: 'probation'; readonly probation: Probation }
 
 const WATCHING: State = { is: 'watching' }
 
@@ -99,18 +91,9 @@ export class RandomThrottling {
   #slowFrom = 0
   #slowUntil = 0
   #isCut = false
-  /**
-   * POSTs sent far below the level since the first answer after the last cut, and cuts in a row
-   * with few of them.
-   */
-  #farBelow = 0
+  readonly #farBelow = new FarBelowLevel()
+  /** Cuts in a row with few POSTs far below the level between them. */
   #falls = 0
-  /**
-   * When the first answer came after the last cut, and when the last POST started that was far
-   * below the level.
-   */
-  #answeredAt = Number.POSITIVE_INFINITY
-  #farBelowUntil = Number.NEGATIVE_INFINITY
 
   /**
    * The level is guessed now, because of a refusal. `answered`: calls per second that were answered
@@ -145,7 +128,7 @@ export class RandomThrottling {
       this.#estimate.passed(heldMs, idleMs)
     } else {
       this.#estimate.started(heldMs, idleMs)
-      if (this.#estimate.isFarBelowLevel) this.#farBelowUntil = now
+      if (this.#estimate.isFarBelowLevel) this.#farBelow.started(now)
     }
   }
 
@@ -154,7 +137,7 @@ export class RandomThrottling {
     this.#estimate.answered(calls / this.slower(sentAt))
     const restored = this.#outage.answered(calls, sentAt, this.#estimate.level, now)
     if (restored !== undefined) this.#estimate.restore(restored)
-    if (sentAt >= this.since && this.#answeredAt === Number.POSITIVE_INFINITY) this.#answeredAt = now
+    if (sentAt >= this.since) this.#farBelow.answered(now)
     if (isWhole) this.#add(sentAt, 0, now)
   }
 
@@ -162,7 +145,7 @@ export class RandomThrottling {
     const { sentAt, tookMs, part = 1 } = throttling
     if (sentAt < this.since) return 'known'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
-    if (this.#answeredAt === Number.POSITIVE_INFINITY && mayBeKnown) return 'known'
+    if (!this.#farBelow.hasAnswer && mayBeKnown) return 'known'
     this.#outage.refused(this.#estimate.level, now)
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, part, now)
@@ -179,7 +162,7 @@ export class RandomThrottling {
     this.#best = this.#estimate.isBeyondLevel || this.#isRandom ? 0 : Math.max(this.#best, this.#estimate.level)
     const verdict = this.#estimate.throttled(throttling, this.#part, now)
     this.#isCut = true
-    const isUnwatched = this.#farBelow < FEW && this.#answeredAt !== Number.POSITIVE_INFINITY
+    const isUnwatched = this.#farBelow.posts < FEW && this.#farBelow.hasAnswer
     this.#falls = verdict === 'below-level' && isUnwatched ? this.#falls + 1 : 0
     this.#startOver()
     if (this.#falls === FALLS) this.#beginTrial(POSTS_AFTER_FALLS, now)
@@ -196,22 +179,23 @@ export class RandomThrottling {
       this.#addToTrial(state.trial, refused, now)
       return undefined
     }
-    if (state.is === 'probation' && sentAt >= state.since) {
-      state.test.add(refused, part, Math.max(part + MORE, WRONG_PART))
-      if (state.test.score >= WRONG_LIKELIER) {
+    if (state.is === 'probation' && sentAt >= state.probation.since) {
+      const { probation } = state
+      probation.add(refused, part, part + MORE)
+      if (probation.isFailed) {
         this.#forget()
-        this.#estimate.moveTo(state.level)
+        this.#estimate.moveTo(probation.level)
         this.#startOver()
         return 'below-level'
       }
-      if (++state.posts > PROBATION_POSTS) this.#state = WATCHING
+      if (probation.isOver) this.#state = WATCHING
     }
-    if (sentAt >= this.#answeredAt && sentAt <= this.#farBelowUntil) this.#addFarBelow(refused, now)
+    if (this.#farBelow.includes(sentAt)) this.#addFarBelow(refused, now)
     return undefined
   }
 
   #addFarBelow(refused: number, now: number): void {
-    this.#farBelow++
+    this.#farBelow.posts++
     this.#count(1, Number(refused > 0), refused)
     if (this.#isRandom || refused === 0 || this.#randomPart.refused < REFUSALS) return
     this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, REFUSALS_IN_TRIAL * this.#randomPart.postsPerRefusal)), now)
@@ -219,7 +203,7 @@ export class RandomThrottling {
 
   #beginTrial(length: number, now: number): void {
     this.#falls = 0
-    this.#farBelow = 0
+    this.#farBelow.posts = 0
     this.#slowFrom = now
     this.#state = { is: 'trial', trial: new Trial(length, now) }
   }
@@ -241,14 +225,14 @@ export class RandomThrottling {
     this.#forget()
     if (trial.showsChance) {
       const { level } = this.#estimate
-      if (this.#best > level) this.#state = { is: 'probation', since: now, level, posts: 0, test: new Cusum() }
+      if (this.#best > level) this.#state = { is: 'probation', probation: new Probation(level, now) }
       this.#isRandom = true
       this.#count(trial.posts, trial.refused, trial.parts)
       this.#estimate.restore(this.#best)
       this.#startOver()
     }
     this.#best = 0
-    this.#farBelowUntil = Number.NEGATIVE_INFINITY
+    this.#farBelow.end()
   }
 
   #count(posts: number, refused: number, parts: number): void {
@@ -266,8 +250,6 @@ export class RandomThrottling {
   /** The rate has changed: what is known of single POSTs is of the one before. */
   #startOver(): void {
     this.#test.clear()
-    this.#answeredAt = Number.POSITIVE_INFINITY
-    this.#farBelowUntil = Number.NEGATIVE_INFINITY
-    this.#farBelow = 0
+    this.#farBelow.startOver()
   }
 }
