@@ -87,17 +87,19 @@ export class Fetcher {
     return this.#traces === undefined ? this.#fetchBlock(number, options) : this.#withTraces(this.#traces, number, options)
   }
 
-  async #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
+  #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
     const asked = this.#calls.ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
-    if (!this.#withReceipts) {
-      const block = await asked
-      return { number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }
-    }
-    const { block, receipts, origin: ofReceipts } = await this.#receipts.fetch(tag, asked, options)
-    const origins = ofReceipts === undefined ? { block: origin } : { block: origin, receipts: ofReceipts }
-    return { number, block, receipts, bytes: block.bytes + receipts.bytes, origins }
+    // Not an async function, which would keep more of each block in memory while it waits.
+    if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
+    return this.#receipts.fetch(tag, asked, options).then(({ block, receipts, origin: ofReceipts }) => ({
+      number,
+      block,
+      receipts,
+      bytes: block.bytes + receipts.bytes,
+      origins: ofReceipts === undefined ? { block: origin } : { block: origin, receipts: ofReceipts },
+    }))
   }
 
   /**
