@@ -7,6 +7,9 @@ import type { Bell } from './bell.ts'
  */
 export const QUIET_MS = 30_000
 
+/** How often a node is asked for the next block until the chain counts as shorter. */
+const ATTEMPTS = 4
+
 /** The polls since a start. */
 interface Run {
   isPolling: boolean
@@ -111,10 +114,16 @@ export class BlockSubscriber implements Subscriber {
     }
   }
 
-  /** Whether the chain goes on above this head: then a lagging endpoint has named it. */
+  /**
+   * Whether the chain goes on above this head: then a node that lags has named it. One of several
+   * nodes behind a URL may lag each time that it is asked.
+   */
   async #isBehind(head: number): Promise<boolean> {
-    const next: unknown = await this.#provider.send('eth_getBlockByNumber', [`0x${(head + 1).toString(16)}`, false])
-    return next !== null
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const next: unknown = await this.#provider.send('eth_getBlockByNumber', [`0x${(head + 1).toString(16)}`, false])
+      if (next !== null) return true
+    }
+    return false
   }
 
   #schedule(run: Run): void {

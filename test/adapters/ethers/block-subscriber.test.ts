@@ -53,6 +53,8 @@ describe('a block subscriber', () => {
     subscriber.start()
     await server.received(2)
     chain.head = 3
+    // A poll, and what it asks to find out whether the node lags.
+    await server.received(server.requests.length + 1 + 4)
     await polled()
     chain.head = 5
     await polled()
@@ -65,6 +67,18 @@ describe('a block subscriber', () => {
     await server.received(2)
     // The chain itself still has block 5.
     server.script(node({ head: () => 3 }), answer)
+    await polled()
+    await polled()
+    expect(provider.emitted).toEqual([])
+  })
+
+  it('emits no block again when one of several nodes behind a URL lags, also when it is asked twice', async () => {
+    const { answer, server, provider, subscriber, polled } = await setUp()
+    subscriber.start()
+    await server.received(2)
+    const behind = node({ head: () => 3 })
+    server.script(behind, behind, behind, answer)
+    await polled()
     await polled()
     await polled()
     expect(provider.emitted).toEqual([])
