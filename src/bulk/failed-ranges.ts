@@ -32,6 +32,21 @@ interface FoundPart<T> {
   readonly most: number
 }
 
+/** A range that waits for its reply. */
+interface UnderWay {
+  readonly blocks: number
+  readonly urgent: boolean
+  readonly stop: AbortController
+}
+
+/** While one range finds out why ranges fail. */
+interface Doubt {
+  /** It is answered, or has failed for good. */
+  readonly end: Promise<void>
+  /** It had no reply in time: each range that fails like it holds a slot for as long. */
+  readonly isLong: boolean
+}
+
 /** Asks for a range, or for its first blocks. Rejects after `attempts` failures, if given. */
 type AskRange<T> = (question: LogQuestion, options: RangeOptions) => Promise<Part<T>>
 
@@ -46,8 +61,8 @@ const SHRINKING = 8
 /** Attempts for the whole once a part has been answered. */
 const ATTEMPTS_TO_CONFIRM = 3
 
-/** Why a range is no longer waited for: its size has turned out to be too large. */
-export const TOO_LARGE: unique symbol = Symbol('a range of this size is not answered')
+/** Why a range is no longer waited for: it is asked for again, at the size that is good by then. */
+export const ASK_AGAIN: unique symbol = Symbol('a range is asked for again')
 
 /**
  * What becomes of ranges that have failed without a word about their size. It may be the reason: a
@@ -58,14 +73,14 @@ export const TOO_LARGE: unique symbol = Symbol('a range of this size is not answ
 export class FailedRanges<T> {
   readonly #size: RangeSize
   readonly #askRange: AskRange<T>
-  /** Ends when the range that finds out why ranges fail is answered, or fails for good. */
-  #inDoubt: Promise<void> | undefined
+  /** Undefined while no range finds out why ranges fail. */
+  #inDoubt: Doubt | undefined
   /** Ranges that are under way. */
-  readonly #underWay = new Set<{ readonly blocks: number; readonly stop: AbortController }>()
+  readonly #underWay = new Set<UnderWay>()
   /** Ranges that were answered so far. */
   #answered = 0
-  /** Such a range has failed for good, and none was answered meanwhile or since. */
-  #isHopeless = false
+  /** What such a range failed with for good, if none was answered meanwhile or since. */
+  #hopeless: unknown
   /** Ranges that were split. */
   splits = 0
 
@@ -75,12 +90,17 @@ export class FailedRanges<T> {
   }
 
   /**
-   * Waits for `ask`, which is given a signal. Rejects with `TOO_LARGE` if it turns out meanwhile
-   * that ranges of this size are not answered.
+   * Waits for `ask`, which is given a signal. Rejects with `ASK_AGAIN` if it turns out meanwhile
+   * that ranges of this size are not answered. So does an urgent range, which is late and asked for
+   * once more, when another one finds out why there was no reply in time: it needs the slots.
    */
-  async whileSizeMayFit<R>(blocks: number, signal: AbortSignal, ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
+  async whileSizeMayFit<R>(blocks: number, { signal, urgent }: RangeOptions, ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    if (urgent && this.#inDoubt?.isLong) {
+      await this.#inDoubt.end
+      throw ASK_AGAIN
+    }
     const { stop, release } = stopWith(signal)
-    const range = { blocks, stop }
+    const range = { blocks, urgent, stop }
     this.#underWay.add(range)
     try {
       return await ask(stop.signal)
@@ -93,7 +113,7 @@ export class FailedRanges<T> {
   /** A range was answered. */
   answered(): void {
     this.#answered++
-    this.#isHopeless = false
+    this.#hopeless = undefined
   }
 
   /**
@@ -106,28 +126,37 @@ export class FailedRanges<T> {
     const isInDoubt = mayBeTooMuch(reason) || isPassing(reason)
     if (!isInDoubt && !isUnsent(reason)) throw reason
     if (this.#inDoubt === undefined) {
-      if (this.#isHopeless) throw reason
-      const findOut = (alone: RangeOptions) => (isInDoubt ? this.#findOut(question, alone, reason) : this.#askBlock(question, alone, reason))
-      const part = await this.#whileOthersWait(options, findOut)
+      if (this.#hopeless !== undefined) throw this.#failureOf(reason)
+      const findOut = (alone: RangeOptions) => (isInDoubt ? this.#findOut(question, alone, reason) : this.#askBlock(question, alone))
+      const part = await this.#whileOthersWait(options, isTooLate(reason), findOut)
       if (part !== undefined) return part
     } else {
       // Those that fail may also have taken the time of one that was never sent.
-      await this.#inDoubt
+      await this.#inDoubt.end
+      // What comes too late is not waited for again.
+      if (isTooLate(this.#hopeless)) throw this.#failureOf(reason)
     }
     return this.#askRange(firstPart(question, this.#size.blocks), { ...options, isAhead: true })
   }
 
+  /** What a range that has failed for this reason rejects with when there is no hope. */
+  #failureOf(reason: unknown): unknown {
+    return isUnsent(reason) ? this.#hopeless : reason
+  }
+
   /** Finds out about a range, ahead of others, which wait, or hold the slots in vain. */
-  async #whileOthersWait<R>(options: RangeOptions, findOut: (options: RangeOptions) => Promise<R>): Promise<R> {
+  async #whileOthersWait<R>(options: RangeOptions, isLong: boolean, findOut: (options: RangeOptions) => Promise<R>): Promise<R> {
     const answered = this.#answered
     let end = () => {}
-    this.#inDoubt = new Promise((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       end = resolve
     })
+    this.#inDoubt = { end: ended, isLong }
+    if (isLong) this.#askAgain(({ urgent }) => urgent)
     try {
       return await findOut({ ...options, isAlone: true, urgent: true })
     } catch (error) {
-      this.#isHopeless = this.#answered === answered && !options.signal.aborted
+      if (this.#answered === answered && !options.signal.aborted) this.#hopeless = error
       throw error
     } finally {
       this.#inDoubt = undefined
@@ -139,9 +168,8 @@ export class FailedRanges<T> {
    * The first block of a range that was never sent, where it has no other; undefined if it has, and
    * can be asked for again, since the block was answered.
    */
-  async #askBlock(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T> | undefined> {
-    const block = await this.#try(firstPart(question, 1), options, ATTEMPTS_OF_PART)
-    if (block === undefined) throw reason
+  async #askBlock(question: LogQuestion, options: RangeOptions): Promise<Part<T> | undefined> {
+    const block = await this.#askRange(firstPart(question, 1), { ...options, attempts: ATTEMPTS_OF_PART })
     return block.to === question.span.to ? block : undefined
   }
 
@@ -161,7 +189,7 @@ export class FailedRanges<T> {
     const whole = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_TO_CONFIRM)
     if (whole !== undefined) return whole
     this.#size.refused(failed, most)
-    for (const { blocks, stop } of this.#underWay) if (blocks >= failed) stop.abort(TOO_LARGE)
+    this.#askAgain(({ blocks }) => blocks >= failed)
     this.splits++
     return { ...part, most }
   }
@@ -196,6 +224,11 @@ export class FailedRanges<T> {
       failed = blocks
     }
     return { part: block, failed, most: Math.ceil(failed / SHRINKING) }
+  }
+
+  /** Gives up the chosen ranges that are under way. */
+  #askAgain(isChosen: (range: UnderWay) => boolean): void {
+    for (const range of this.#underWay) if (isChosen(range)) range.stop.abort(ASK_AGAIN)
   }
 
   /** The logs of a range, or of its first blocks; undefined once all attempts have failed. */

@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { FailedRanges, type Part, type RangeOptions, TOO_LARGE } from './failed-ranges.ts'
+import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
   type AskOptions,
@@ -237,17 +237,17 @@ export class LogFetcher<T> {
     const { span } = question
     const { attempts, urgent, isPatient = false } = options
     const blocks = span.to - span.from + 1
-    // What fails twice may fail for its size: then a smaller range is what helps.
-    const isBrief = attempts === undefined && blocks > 1 && !urgent && !isPatient
+    // Its size may be why it fails: then a smaller range is what helps.
+    const maySplit = attempts === undefined && blocks > 1 && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
-    const asked = { ...options, ...(isBrief && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) }
+    const asked = { ...options, ...(maySplit && !urgent && { attempts: ATTEMPTS_OF_RANGE }), ...(isTrial && { isRead: true }) }
     let reply: LogReply<T>
     try {
-      reply = await (isBrief
-        ? this.#failed.whileSizeMayFit(blocks, options.signal, (signal) => this.#asker.ask(question, { ...asked, signal }))
+      reply = await (maySplit
+        ? this.#failed.whileSizeMayFit(blocks, options, (signal) => this.#asker.ask(question, { ...asked, signal }))
         : this.#asker.ask(question, asked))
     } catch (error) {
-      if (error === TOO_LARGE) return this.#askFirstPart(question, this.#size.blocks, { ...options, isAhead: true })
+      if (error === ASK_AGAIN) return this.#askFirstPart(question, this.#size.blocks, { ...options, isAhead: true })
       const split = splitAfter(error, blocks)
       if (split !== undefined) {
         this.#learnFrom(split, span, (error as HexlineError).endpoint)

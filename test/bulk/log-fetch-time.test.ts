@@ -64,7 +64,7 @@ async function startNode(msOf: (blocks: number, range: Range) => number, fails: 
   return { url, ranges }
 }
 
-async function blocksOf(url: string, options = {}, to = HEAD): Promise<number[]> {
+async function blocksOf(url: string | readonly [string, string], options = {}, to = HEAD): Promise<number[]> {
   const blocks: number[] = []
   for await (const log of getLogs(clientOf(url, { batch: { maxCalls: 1 }, ...options }), { address, from: 0n, to: BigInt(to), audit: 'none' }))
     blocks.push(Number(log.blockNumber))
@@ -168,6 +168,28 @@ describe('a range', () => {
   it.each([3, 10])('of more than %i blocks is never answered: others are sent though it holds the slots', async (most) => {
     const { url } = await startNode((blocks) => (blocks > most ? 1e9 : 50))
     expect(await blocksOf(url, { retry: {} }, most * 1000)).toEqual(right.filter((block) => block <= most * 1000))
+  })
+
+  it('of more than three blocks is never answered, and another endpoint is dead: all are answered by the first one', async () => {
+    const began = clock.now()
+    const { url } = await startNode((blocks) => (blocks > 3 ? 1e9 : 50))
+    const dead = await startNode(
+      () => 50,
+      () => (clock.now() - began > 300 ? cut : undefined),
+    )
+    expect(await blocksOf([url, dead.url], { batch: {}, retry: {} }, 1500)).toEqual([0, 1000])
+  })
+
+  it('of more than 100 blocks is too much, and then no range is answered any more: the job fails when a block is not either', async () => {
+    const began = clock.now()
+    const { url } = await startNode(
+      (blocks) => (clock.now() - began > 1500 ? 1e9 : blocks > 100 ? 20 : 100),
+      ({ from, to }) => (to - from >= 100 ? cut : undefined),
+    )
+    const error = await errorOf<HexlineError>(blocksOf(url, { batch: {}, retry: {} }))
+    expect(error.message).toMatch(/no reply within 30000 ms/)
+    // The deadline of the block is two minutes. The others do not wait for another one after it.
+    expect(clock.now() - began).toBeLessThan(300_000)
   })
 
   it('of more than three blocks is too much at first, without a word: ranges grow once it is not', async () => {
