@@ -26,7 +26,7 @@ export class RangeLimits {
   #atLimit = 0
   /** Number of these until the next trial. It doubles, since most limits are true. */
   #untilTrial = FIRST_TRIAL
-  /** Whether a trial has not been answered or refused yet. */
+  /** Whether a trial has not been answered yet, and has not failed. */
   #isTrying = false
 
   /** Most blocks that every endpoint takes. */
@@ -68,6 +68,11 @@ export class RangeLimits {
     this.#isTrying = true
   }
 
+  /** The trial has failed for what the range holds, which says nothing about the limit. */
+  trialFailed(): void {
+    this.#isTrying = false
+  }
+
   /**
    * The endpoint has answered a range of this many blocks. If it was a trial, an even larger one is
    * due at once. Other ranges beyond the limit raise nothing: behind one URL, there may be nodes of
@@ -75,9 +80,10 @@ export class RangeLimits {
    */
   answered(endpoint: string | undefined, blocks: number): void {
     const limit = this.#of(endpoint)
-    if (this.#isTrying && blocks > limit.maxBlocks) {
+    const isTrial = this.#isTrying && blocks > this.maxBlocks
+    if (isTrial) this.#isTrying = false
+    if (isTrial && blocks > limit.maxBlocks) {
       limit.maxBlocks = blocks
-      this.#isTrying = false
       this.#atLimit = this.#untilTrial
     } else if (blocks * 2 > this.maxBlocks) this.#atLimit++
   }

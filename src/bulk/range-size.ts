@@ -150,6 +150,7 @@ export class RangeSize {
    * size. Default: no later range has been answered.
    */
   refused(blocks: number, part: number, to = this.#farthest): void {
+    if (blocks > this.#limits.maxBlocks) this.#limits.trialFailed()
     if (to < this.#farthest) return
     // That it is too large is known.
     if (blocks >= this.#refused && this.#blocks < this.#refused) return

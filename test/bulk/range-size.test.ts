@@ -222,6 +222,17 @@ describe('a trial beyond a limit on blocks', () => {
     expect(limits.maxBlocks).toBe(10)
   })
 
+  it.each<[string, (at: ReturnType<typeof atLimit>) => void]>([
+    ['is refused for what it holds', ({ range }) => range.refused(40, 10)],
+    ['is answered by another endpoint', ({ limits }) => limits.answered('b', 40)],
+  ])('is over once it %s: the answer to another range raises nothing', (_, end) => {
+    const at = atLimit()
+    at.untilTrial()
+    end(at)
+    at.limits.answered('a', 10_000)
+    expect(at.limits.maxBlocks).toBe(10)
+  })
+
   it('is what raises a limit, not the answer to an earlier range', () => {
     const { limits } = atLimit()
     limits.answered('a', 10_000)
