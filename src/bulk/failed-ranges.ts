@@ -1,4 +1,4 @@
-import { HexlineError } from '../errors.ts'
+import { HexlineError, TimeoutError } from '../errors.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import type { AskOptions, LogQuestion, LogReply } from './log-reply.ts'
 import { isPassing, isTooLate, isUnsent, mayBeTooMuch } from './log-split.ts'
@@ -68,7 +68,7 @@ export const ASK_AGAIN: unique symbol = Symbol('a range is asked for again')
  * What becomes of ranges that have failed without a word about their size. It may be the reason: a
  * part is then answered where the whole is not. Or there is an outage, in which nothing is
  * answered. It may end at any moment, so the size is only taken for the reason if the whole fails
- * once more after a part was answered.
+ * once more after a part was answered, or if no reply to it came in time.
  */
 export class FailedRanges<T> {
   readonly #size: RangeSize
@@ -185,13 +185,19 @@ export class FailedRanges<T> {
     }
     const { part, failed, most } = found
     if (part.to === question.span.to) return part
-    // What comes too late is not waited for again.
-    const whole = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_TO_CONFIRM)
+    const whole = await this.#confirm(question, options, reason)
     if (whole !== undefined) return whole
     this.#size.refused(failed, most)
     this.#askAgain(({ blocks }) => blocks >= failed)
     this.splits++
     return { ...part, most }
+  }
+
+  /** The whole, if it is answered now that a part was; undefined if its size is the reason. */
+  #confirm(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<Part<T> | undefined> | undefined {
+    // What comes too late is not waited for again. But a gateway may say at once that it did.
+    if (reason instanceof TimeoutError) return undefined
+    return this.#try(question, options, isTooLate(reason) ? 1 : ATTEMPTS_TO_CONFIRM)
   }
 
   /**

@@ -212,6 +212,18 @@ describe('a range', () => {
     expect(ranges.length).toBeLessThan(200)
   })
 
+  it('to which a gateway answers that it timed out, for one in twenty, is hardly ever split', async () => {
+    const random = randomFrom(1)
+    const { url, ranges } = await startNode(
+      () => 20,
+      ({ from, to }) =>
+        random() < 0.05 ? gateway : to - from >= 2000 ? each((entry) => failed(entry, -32000, 'query exceeds max block range 2000')) : undefined,
+    )
+    expect(await blocksOf(url, { batch: {}, retry: {} })).toEqual(right)
+    // Five hundred of 2000 blocks, and those that fail.
+    expect(ranges.length).toBeLessThan(1000)
+  })
+
   it.each<[string, Answer]>([
     ['breaks connections', cut],
     ['fails', each((entry) => failed(entry, -32603, 'internal error'))],
