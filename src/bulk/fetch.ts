@@ -91,7 +91,6 @@ export class Fetcher {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
     const asked = this.#calls.ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
-    // Not an async function, which would keep more of each block in memory while it waits.
     if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
     return this.#receipts.fetch(tag, asked, options).then(({ block, receipts, origin: ofReceipts }) => ({
       number,
