@@ -77,7 +77,6 @@ export class EndpointLimits {
   readonly #replies = new ReplySizes()
   readonly #concurrency: Concurrency
   #pacer: Pacing
-  #isPacedByOthers = false
   readonly #pause: Pause
   readonly #speeds: Speeds
   readonly #heavyCalls: HeavyCalls
@@ -108,7 +107,6 @@ export class EndpointLimits {
   /** Another pacer decides when calls go from now on, in place of the rates of this endpoint. */
   paceBy(pacing: Pacing): void {
     this.#pacer = pacing
-    this.#isPacedByOthers = true
   }
 
   /** The waiting calls were told to wait. */
@@ -207,10 +205,11 @@ export class EndpointLimits {
   }
 
   /** A batch has ended because no caller waited for it any more. That says nothing about limits. */
-  cut({ calls, sentAt, isProbe }: BatchInFlight): void {
+  cut(batch: BatchInFlight): void {
+    const { calls, sentAt, isProbe } = batch
     this.#inFlight.drop(sentAt)
     if (isProbe) this.#isProbing = false
-    this.#methods.cut((calls[0] as Call).method)
+    this.#methods.cut(batch)
     this.#size.end(calls.length)
   }
 
@@ -271,7 +270,7 @@ export class EndpointLimits {
 
   /** What was taken for a limit of the endpoint is one of a method. */
   #forgetThrottling(now: number): void {
-    if (!this.#isPacedByOthers) this.#pacer = new Pacer(this.#given, now)
+    this.#pacer.forget?.()
     this.#pause.end(now)
     this.#concurrency.forgive()
   }

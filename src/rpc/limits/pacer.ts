@@ -67,6 +67,8 @@ export interface Pacing {
    * was throttled where `isWhole`.
    */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void
+  /** What throttling has taught is wrong. */
+  forget?(): void
   /** A POST was throttled. */
   throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict
 }
@@ -147,6 +149,10 @@ export class Pacer implements Pacing {
     // In a trial, fewer go than would be answered.
     this.#lately.add(calls / (this.#learnt?.slower(now - tookMs) ?? 1), this.#memoryMs, now)
     this.#learnt?.answered(calls, tookMs, slots, isWhole, now)
+  }
+
+  forget(): void {
+    this.#learnt = undefined
   }
 
   throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {

@@ -1,7 +1,7 @@
 import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
-import type { BatchResult } from './batch-result.ts'
+import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { Pause } from './pause.ts'
 
 /** POSTs of a method in a row that are throttled until its calls go apart from the others. */
@@ -18,10 +18,15 @@ const MANY = 0.5
 const RECOVERED = 20
 /** How long others are silent before a POST of a method, in ms. */
 const SILENT_MS = 1000
-/** How much later that POST may start. */
+/** How much later that POST may start, and how long others wait for its reply at most, in ms. */
 const LATE_MS = 100
-/** How long a method whose throttling was not its own stays with the others, in ms, at first. */
+const REPLY_MS = 1000
+/**
+ * How long a method whose throttling was not its own stays with the others, at first and at most,
+ * in ms.
+ */
 const TOGETHER_MS = 30_000
+const MOST_TOGETHER_MS = 600_000
 /** Counts are halved here: what was long ago weighs little. */
 const MOST_COUNTED = 200
 /** Methods that are watched, at most: they are named by the user. */
@@ -81,9 +86,9 @@ export class ThrottledMethods {
   /** How long calls of this method are to wait for the trial of another one, in ms. */
   msUntilTrialEnds(method: string, now: number): number {
     const trial = this.#trial
-    if (trial === undefined || trial.method === method) return 0
-    if (trial.isInFlight) return Number.POSITIVE_INFINITY
-    return now >= trial.at - SILENT_MS ? Math.max(0, trial.at - now) : 0
+    if (trial === undefined || trial.method === method || now < trial.at - SILENT_MS) return 0
+    const end = trial.sentAt === undefined ? trial.at : trial.sentAt + REPLY_MS
+    return Math.max(0, end - now)
   }
 
   /** A POST of calls starts, of which the first one has this method. */
@@ -92,38 +97,44 @@ export class ThrottledMethods {
     if (trial?.method !== method || now < trial.at) return
     // If it is late, others were not silent.
     if (now > trial.at + LATE_MS) this.#trial = undefined
-    else trial.isInFlight = true
+    else trial.sentAt ??= now
   }
 
-  /** A POST has ended that says nothing, of calls of which the first one has this method. */
-  cut(method: string): void {
-    if (this.#trial?.method === method) this.#trial = undefined
+  /** A POST has ended that says nothing. */
+  cut(batch: BatchInFlight): void {
+    if (this.#isOfTrial(batch)) this.#trial = undefined
   }
 
   /** A POST has ended. `areOthersWaiting`: for calls of other methods than this one. */
-  learn({ batch, answered, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, now: number): Ownership {
+  learn({ batch, answered, rejected, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, now: number): Ownership {
     const [first] = throttled
     const method = first !== undefined && throttled.every((call) => call.method === first.method) ? first.method : undefined
     if (method !== undefined && !this.#methods.has(method) && this.#methods.size < MOST_METHODS) this.#methods.set(method, new ThrottledMethod(this.#backoff))
     if (this.#methods.size === 0) return 'unknown'
-    this.#all.add(answered.length > 0, throttled.length > 0)
-    this.#endTrial(batch.calls[0]?.method, answered.length > 0, now)
+    // An error of a call's own proves as well as a result does that the call was taken.
+    const taken = throttled.length === 0 && rejected > 0 ? batch.calls : answered
+    this.#all.add(taken.length > 0, throttled.length > 0)
+    if (this.#isOfTrial(batch)) this.#endTrial(taken.length > 0, now)
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
-      each.add(!isThrottled && answered.some((call) => call.method === name), isThrottled)
+      each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
       this.#set(name, each, each.isToGoApart(this.#all, now) && (each.isApart || areOthersWaiting(name)))
     }
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
-    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= { method: method as string, at: suspect.pause.until, isInFlight: false }
+    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= { method: method as string, at: suspect.pause.until, sentAt: undefined }
     return suspect.prove(this.#all)
   }
 
-  #endTrial(method: string | undefined, isAnswered: boolean, now: number): void {
-    if (this.#trial?.method !== method || !this.#trial?.isInFlight) return
+  #isOfTrial({ calls, sentAt }: BatchInFlight): boolean {
+    return this.#trial !== undefined && sentAt === this.#trial.sentAt && calls[0]?.method === this.#trial.method
+  }
+
+  #endTrial(isTaken: boolean, now: number): void {
+    const { method } = this.#trial as Trial
     this.#trial = undefined
-    if (isAnswered) this.#methods.get(method as string)?.isOfAll(now)
+    if (isTaken) this.#methods.get(method)?.isOfAll(now)
   }
 
   #set(name: string, method: ThrottledMethod, isApart: boolean): void {
@@ -148,9 +159,9 @@ export class ThrottledMethods {
 /** A POST for which others are silent. */
 interface Trial {
   readonly method: string
-  /** When it may start. */
+  /** When it may start, and when it did. */
   readonly at: number
-  isInFlight: boolean
+  sentAt: number | undefined
 }
 
 /** Numbers of POSTs, with the calls of one method or with any. */
@@ -213,8 +224,9 @@ class ThrottledMethod extends Counts {
 
   /** The limit is not its own. */
   isOfAll(now: number): void {
+    if (now < this.#togetherUntil) return
     this.#togetherUntil = now + this.#togetherMs
-    this.#togetherMs *= 2
+    this.#togetherMs = Math.min(MOST_TOGETHER_MS, 2 * this.#togetherMs)
   }
 
   /** Its calls go with the others again. */

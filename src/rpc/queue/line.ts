@@ -146,6 +146,16 @@ export class Line {
     return taken
   }
 
+  /** Does an entry wait of which this is true? */
+  some(isWanted: (entry: Entry) => boolean): boolean {
+    this.#merge()
+    for (let i = this.#head; i < this.#entries.length; i++) {
+      const entry = this.#entries[i] as Entry
+      if (this.#holds(entry) && isWanted(entry)) return true
+    }
+    return false
+  }
+
   /** A copy of what waits. */
   list(): Entry[] {
     this.#merge()

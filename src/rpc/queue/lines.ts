@@ -45,7 +45,7 @@ export class Lines {
 
   /** Does a call of another method wait? */
   hasOthers(method: string): boolean {
-    return [this.interactive, this.bulk].some((line) => line.list().some((entry) => entry.method !== method))
+    return [this.interactive, this.bulk].some((line) => line.some((entry) => entry.method !== method))
   }
 
   #lineOf({ method, priority }: Pick<Call, 'method' | 'priority'>): Line {

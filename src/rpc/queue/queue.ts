@@ -195,7 +195,7 @@ class EndpointQueue implements Queue {
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
     }
-    if (this.#lines.apart.size > 0) this.#setMethodAlarm()
+    if (this.#lines.apart.size > 0 || this.#wakeMethod.place >= 0) this.#setMethodAlarm()
   }
 
   #jobOf(line: Line): { readonly run: () => Promise<void>; readonly options: { readonly id: string; readonly priority: number } } {

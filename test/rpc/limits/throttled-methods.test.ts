@@ -29,7 +29,7 @@ class Tokens {
 }
 
 /** Does the node take these calls? */
-type Takes = (entries: readonly Entry[]) => boolean
+type Takes = (entries: readonly Entry[]) => boolean | 'never answers'
 
 interface NodeOptions {
   /** Refuses single calls, not whole POSTs. */
@@ -44,11 +44,13 @@ const logsIn = (entries: readonly Entry[]) => entries.filter(areLogs).length
 function nodeThat(takes: Takes, { byEntry = false, retryAfter }: NodeOptions = {}) {
   return world.serve(async ({ entries, isBatch }, response) => {
     await world.sleep(20)
+    const isTaken = takes(entries)
+    if (isTaken === 'never answers') return
     const answerTo = (entry: Entry) =>
-      byEntry && !takes([entry])
+      byEntry && !isTaken && areLogs(entry)
         ? { jsonrpc: '2.0', id: entry.id, error: { code: 429, message: 'Too Many Requests' } }
         : { jsonrpc: '2.0', id: entry.id, result: areLogs(entry) ? [] : '0x1' }
-    if (!byEntry && !takes(entries)) {
+    if (!byEntry && !isTaken) {
       response.writeHead(429, retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` }).end('Too Many Requests')
       return
     }
@@ -134,6 +136,13 @@ describe('a method that an endpoint throttles by itself', () => {
     await client.with({ whilePaused: 'fail' }).call('eth_gasPrice')
     await client.close()
     expect(await waiting).toMatchObject({ name: 'ClosedError' })
+  })
+
+  it('holds the others back for a second or two where it is no longer answered', async () => {
+    let refused = 0
+    const { small } = await load((entries) => (logsIn(entries) === 0 ? true : ++refused > 8 ? 'never answers' : false), { logCallers: 1 })
+    expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
+    expect(small.longest).toBeLessThan(3000)
   })
 
   it('goes to another endpoint that has it', async () => {
