@@ -118,7 +118,7 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      this.#set(name, each, each.isToGoApart(this.#all, now) && (each.isApart || areOthersWaiting(name)))
+      this.#set(name, each, each.judge(this.#all, now) && (each.isApart || areOthersWaiting(name)))
     }
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
@@ -213,8 +213,8 @@ class ThrottledMethod extends Counts {
     }
   }
 
-  /** Whether its calls should wait apart from now on, by all POSTs and its own. */
-  isToGoApart(all: Counts, now: number): boolean {
+  /** Judges anew, by all POSTs and its own, whether its calls should wait apart. */
+  judge(all: Counts, now: number): boolean {
     if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
     const others = this.#throttledOthers(all)
     const isShared = others >= IN_A_ROW && others > MANY * this.#expectedOthers(all)

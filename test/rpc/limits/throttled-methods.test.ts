@@ -44,13 +44,13 @@ const logsIn = (entries: readonly Entry[]) => entries.filter(areLogs).length
 function nodeThat(takes: Takes, { byEntry = false, retryAfter }: NodeOptions = {}) {
   return world.serve(async ({ entries, isBatch }, response) => {
     await world.sleep(20)
-    const isTaken = takes(entries)
+    const isTaken = byEntry || takes(entries)
     if (isTaken === 'never answers') return
     const answerTo = (entry: Entry) =>
-      byEntry && !isTaken && areLogs(entry)
+      byEntry && !takes([entry])
         ? { jsonrpc: '2.0', id: entry.id, error: { code: 429, message: 'Too Many Requests' } }
         : { jsonrpc: '2.0', id: entry.id, result: areLogs(entry) ? [] : '0x1' }
-    if (!byEntry && !isTaken) {
+    if (!isTaken) {
       response.writeHead(429, retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` }).end('Too Many Requests')
       return
     }
