@@ -180,7 +180,7 @@ export class EndpointLimits {
     if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#pause.until > now) return { waitMs: this.#pause.until - now }
     const { most } = this.#size
-    const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting.first.method, now))
+    const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(this.#pacer.room(most, now), this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots))
     return new Plan(maxCalls, this.#size, this.#replies, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)

@@ -2,6 +2,7 @@ import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
+import type { WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
 
 /** POSTs of a method in a row that are throttled until its calls go apart from the others. */
@@ -83,10 +84,10 @@ export class ThrottledMethods {
     return this.#apart.has(call.method) ? this.#methods.get(call.method)?.pause.failureFor(call, now) : undefined
   }
 
-  /** How long calls of this method are to wait for the trial of another one, in ms. */
-  msUntilTrialEnds(method: string, now: number): number {
+  /** How long these calls are to wait for the trial of another method, in ms. */
+  msUntilTrialEnds(waiting: WaitingCalls, now: number): number {
     const trial = this.#trial
-    if (trial === undefined || trial.method === method || now < trial.at - SILENT_MS) return 0
+    if (trial === undefined || now < trial.at - SILENT_MS || trial.method === waiting.first.method) return 0
     const end = trial.sentAt === undefined ? trial.at : trial.sentAt + REPLY_MS
     return Math.max(0, end - now)
   }

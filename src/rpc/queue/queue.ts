@@ -14,6 +14,7 @@ import { Caller } from './caller.ts'
 import { type Entry, paramsJson } from './entry.ts'
 import type { Line } from './line.ts'
 import { Lines } from './lines.ts'
+import { MethodPauses } from './method-pauses.ts'
 import { BatchSender } from './send-batch.ts'
 import { ThrottleEvents } from './throttle-events.ts'
 
@@ -104,8 +105,7 @@ class EndpointQueue implements Queue {
   readonly #slots: PQueue
   readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
   readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
-  /** Ends the pause of a method. */
-  readonly #wakeMethod: Alarm = { at: 0, place: -1, ring: () => this.#offer() }
+  readonly #methodPauses: MethodPauses
   /** The last POST was of a line of a method. */
   #wasApart = false
   /** Ends a pause of the slots. */
@@ -125,6 +125,12 @@ class EndpointQueue implements Queue {
     this.#options = options
     this.#limits = new EndpointLimits(options, this.#now())
     this.#lines = new Lines(options.dedupe, () => this.#onDropped())
+    this.#methodPauses = new MethodPauses(
+      this.#lines.apart,
+      (method) => this.#limits.methodPausedUntil(method),
+      options.waiting,
+      () => this.#offer(),
+    )
     this.#sender = new BatchSender(options.name, options.post)
     this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
     this.#slots = new PQueue({ concurrency: this.#limits.concurrency })
@@ -195,7 +201,7 @@ class EndpointQueue implements Queue {
       if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
       void this.#slots.add(run, options)
     }
-    if (this.#lines.apart.size > 0 || this.#wakeMethod.place >= 0) this.#setMethodAlarm()
+    this.#methodPauses.setAlarm()
   }
 
   #jobOf(line: Line): { readonly run: () => Promise<void>; readonly options: { readonly id: string; readonly priority: number } } {
@@ -213,7 +219,7 @@ class EndpointQueue implements Queue {
   #nextLine(): Line | undefined {
     const { interactive, bulk, apart } = this.#lines
     if (apart.size > 0) {
-      const ready = this.#readyMethod()
+      const ready = this.#methodPauses.ready((line) => !this.#isBulk(line) || this.#freeBulkSlots > 0)
       // By turns: what waits in it may be many calls, or of low priority.
       if (ready !== undefined && !(this.#wasApart && (interactive.size > 0 || bulk.size > 0))) return ready
     }
@@ -221,25 +227,6 @@ class EndpointQueue implements Queue {
     // Where there are several slots, one is kept from bulk calls. They get no more of them for
     // being POSTs of one call: their replies are large.
     return bulk.size > 0 && this.#freeBulkSlots > 0 ? bulk : undefined
-  }
-
-  /** The line of a method that has no pause now. */
-  #readyMethod(): Line | undefined {
-    const now = this.#now()
-    for (const [method, line] of this.#lines.apart) {
-      if (line.size > 0 && this.#limits.methodPausedUntil(method) <= now && (!this.#isBulk(line) || this.#freeBulkSlots > 0)) return line
-    }
-    return undefined
-  }
-
-  /** Rings at the end of the first pause of a method whose calls wait. */
-  #setMethodAlarm(): void {
-    const { alarms } = this.#options.waiting
-    const now = this.#now()
-    const ends = [...this.#lines.apart].filter(([, { size }]) => size > 0).map(([method]) => this.#limits.methodPausedUntil(method))
-    alarms.unset(this.#wakeMethod)
-    this.#wakeMethod.at = Math.min(...ends.filter((end) => end > now))
-    if (this.#wakeMethod.at < Number.POSITIVE_INFINITY) alarms.set(this.#wakeMethod)
   }
 
   get #freeBulkSlots(): number {
@@ -356,7 +343,7 @@ class EndpointQueue implements Queue {
   #onDropped(): void {
     if (this.size === 0) {
       this.#options.waiting.alarms.unset(this.#wake)
-      this.#options.waiting.alarms.unset(this.#wakeMethod)
+      this.#methodPauses.unsetAlarm()
     } else if (this.#slots.isPaused) this.#offerSoon()
   }
 

@@ -107,25 +107,15 @@ describe('logs of new blocks', () => {
     expect(seen).toEqual(logsFrom(chain, 46))
   })
 
-  it('of a block that another backend has not replaced yet come with the next one', async () => {
+  it.each([
+    { which: 'that was announced', isAnnounced: true, blocks: 1 },
+    { which: 'that was not announced', isAnnounced: false, blocks: 2 },
+  ])('of a block $which, and that another backend has not replaced yet, come with the next one', async ({ isAnnounced, blocks }) => {
     const { chain, seen, announce } = await setUp()
     chain.mine()
-    await announce()
+    if (isAnnounced) await announce()
     const old = chain.blocks[6]?.logs
-    chain.reorganise(1, 1)
-    chain.answers.set('eth_getLogs', () => old)
-    await announce()
-    chain.answers.delete('eth_getLogs')
-    chain.mine()
-    await announce()
-    expect(seen.slice(1)).toEqual(logsFrom(chain, 6))
-  })
-
-  it('of a block that was not announced, and that another backend has not replaced yet, come as well', async () => {
-    const { chain, seen, announce } = await setUp()
-    chain.mine()
-    const old = chain.blocks[6]?.logs
-    chain.reorganise(1, 2)
+    chain.reorganise(1, blocks)
     chain.answers.set('eth_getLogs', () => old)
     await announce()
     chain.answers.delete('eth_getLogs')
