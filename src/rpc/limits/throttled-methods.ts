@@ -13,6 +13,8 @@ const IN_A_ROW = 2
  */
 const EXPECTED = 5
 const FEW = 0.1
+/** A method of whose POSTs less than this part is answered tells nothing about another one. */
+const REFUSED = 0.02
 /** From this part of them on, the method is throttled as all others are. */
 const MANY = 0.5
 /** POSTs of a method in a row that are answered until its calls go with the others again. */
@@ -119,13 +121,26 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      this.#set(name, each, each.judge(this.#all, now) && (each.isApart || areOthersWaiting(name)))
     }
+    for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)))
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
     if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= { method: method as string, at: suspect.pause.until, sentAt: undefined }
-    return suspect.prove(this.#all)
+    return suspect.prove(this.#othersOf(suspect))
+  }
+
+  /** POSTs of other methods, without those that are always refused. */
+  #othersOf(method: ThrottledMethod): Counts {
+    const others = new Counts()
+    others.answered = this.#all.answered - method.answered
+    others.throttled = this.#all.throttled - method.throttled
+    for (const each of this.#methods.values()) {
+      if (each === method || !each.isRefused) continue
+      others.answered -= each.answered
+      others.throttled -= each.throttled
+    }
+    return others
   }
 
   #isOfTrial({ calls, sentAt }: BatchInFlight): boolean {
@@ -214,11 +229,10 @@ class ThrottledMethod extends Counts {
     }
   }
 
-  /** Judges anew, by all POSTs and its own, whether its calls should wait apart. */
-  judge(all: Counts, now: number): boolean {
+  /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */
+  judge(others: Counts, now: number): boolean {
     if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
-    const others = this.#throttledOthers(all)
-    const isShared = others >= IN_A_ROW && others > MANY * this.#expectedOthers(all)
+    const isShared = others.throttled >= IN_A_ROW && others.throttled > MANY * this.#expected(others)
     if (isShared) this.isOfAll(now)
     return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
   }
@@ -250,21 +264,21 @@ class ThrottledMethod extends Counts {
     return isDue
   }
 
-  prove(all: Counts): Ownership {
+  prove(others: Counts): Ownership {
     if (this.#isProven) return 'own'
-    const expected = this.#expectedOthers(all)
-    this.#isProven = expected >= EXPECTED && this.#throttledOthers(all) <= FEW * expected
+    const expected = this.#expected(others)
+    this.#isProven = expected >= EXPECTED && others.throttled <= FEW * expected
     return this.#isProven ? 'found' : 'unknown'
   }
 
-  #throttledOthers(all: Counts): number {
-    return all.throttled - this.throttled
+  /** Hardly any of its POSTs is answered. */
+  get isRefused(): boolean {
+    return this.throttled >= IN_A_ROW && this.answered < REFUSED * this.throttled
   }
 
   /** POSTs of others that would have been throttled if they were as often as those of this one. */
-  #expectedOthers(all: Counts): number {
-    const others = all.answered - this.answered + this.#throttledOthers(all)
-    return (others * this.throttled) / (this.answered + this.throttled)
+  #expected({ answered, throttled }: Counts): number {
+    return ((answered + throttled) * this.throttled) / (this.answered + this.throttled)
   }
 }
 

@@ -11,6 +11,7 @@ const SWEEP_AT = 1024
 
 /** The entries of one priority that wait for a POST, first come first served. */
 export class Line {
+  readonly priority: Call['priority']
   /** The state of every entry in this line. */
   readonly #here: WaitingInLine = { name: 'waiting', drop: (entry) => this.drop(entry) }
   readonly #onDropped: () => void
@@ -28,7 +29,8 @@ export class Line {
   size = 0
 
   /** `onDropped` is called when the first or the last entry has been dropped. */
-  constructor(onDropped: () => void) {
+  constructor(priority: Call['priority'], onDropped: () => void) {
+    this.priority = priority
     this.#onDropped = onDropped
   }
 

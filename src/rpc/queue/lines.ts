@@ -3,54 +3,59 @@ import type { Caller } from './caller.ts'
 import { Entry, mayShare } from './entry.ts'
 import { Line } from './line.ts'
 
-/** The lines of an endpoint: two, and one for each method whose calls are to wait apart. */
-export class Lines {
+/** Two lines. */
+export interface Pair {
+  readonly interactive: Line
+  readonly bulk: Line
+}
+
+/** The lines of an endpoint: two, and two more for each method whose calls are to wait apart. */
+export class Lines implements Pair {
   readonly interactive: Line
   readonly bulk: Line
   readonly #dedupe: boolean
   readonly #onDropped: () => void
-  /** By their methods. They hold calls of both priorities. */
-  readonly #apart = new Map<string, Line>()
+  readonly #apart = new Map<string, Pair>()
   #methodsApart: ReadonlySet<string> = new Set()
 
   /** `onDropped` is called when the first or the last entry of a line has been dropped. */
   constructor(dedupe: boolean, onDropped: () => void) {
     this.#dedupe = dedupe
     this.#onDropped = onDropped
-    this.interactive = new Line(onDropped)
-    this.bulk = new Line(onDropped)
+    this.interactive = new Line('interactive', onDropped)
+    this.bulk = new Line('bulk', onDropped)
   }
 
-  /** Calls of these methods, and only these, wait apart from now on, each in a line of its own. */
+  /** Calls of these methods, and of no others, wait apart from now on, each in its own lines. */
   keepApart(methods: ReadonlySet<string>): void {
     if (methods === this.#methodsApart) return
     this.#methodsApart = methods
-    for (const [method, line] of this.#apart) {
+    for (const [method, pair] of this.#apart) {
       if (methods.has(method)) continue
       this.#apart.delete(method)
-      for (const entry of line.takeOut(() => true)) this.#lineOf(entry).insertByAge(entry)
+      for (const line of bothOf(pair)) for (const entry of line.takeOut(() => true)) this.#lineOf(entry).insertByAge(entry)
     }
     for (const method of methods) {
       if (this.#apart.has(method)) continue
-      const line = new Line(this.#onDropped)
-      for (const from of [this.interactive, this.bulk]) for (const entry of from.takeOut((each) => each.method === method)) line.push(entry)
-      this.#apart.set(method, line)
+      this.#apart.set(method, { interactive: new Line('interactive', this.#onDropped), bulk: new Line('bulk', this.#onDropped) })
+      for (const line of bothOf(this)) for (const entry of line.takeOut((each) => each.method === method)) this.#lineOf(entry).push(entry)
     }
   }
 
-  /** Those that wait apart, by their methods. */
-  get apart(): ReadonlyMap<string, Line> {
+  /** The lines of calls that wait apart, by their methods. */
+  get apart(): ReadonlyMap<string, Pair> {
     return this.#apart
   }
 
   /** Does a call of another method wait? */
   hasOthers(method: string): boolean {
-    return [this.interactive, this.bulk].some((line) => line.some((entry) => entry.method !== method))
+    return bothOf(this).some((line) => line.some((entry) => entry.method !== method))
   }
 
   #lineOf({ method, priority }: Pick<Call, 'method' | 'priority'>): Line {
     const apart = this.#apart.size === 0 ? undefined : this.#apart.get(method)
-    return apart ?? (priority === 'bulk' ? this.bulk : this.interactive)
+    const { interactive, bulk } = apart ?? this
+    return priority === 'bulk' ? bulk : interactive
   }
 
   /**
@@ -80,25 +85,30 @@ export class Lines {
 
   get size(): number {
     let size = this.interactive.size + this.bulk.size
-    for (const line of this.#apart.values()) size += line.size
+    for (const { interactive, bulk } of this.#apart.values()) size += interactive.size + bulk.size
     return size
   }
 
   /** The line whose calls go first. */
   get first(): Line {
-    if (this.interactive.size > 0) return this.interactive
-    if (this.bulk.size > 0) return this.bulk
-    for (const line of this.#apart.values()) if (line.size > 0) return line
-    return this.bulk
+    return this.#all().find(({ size }) => size > 0) ?? this.bulk
   }
 
   /** A copy of what waits, in the order in which it goes. */
   list(): Entry[] {
-    return [this.interactive, this.bulk, ...this.#apart.values()].flatMap((line) => line.list())
+    return this.#all().flatMap((line) => line.list())
+  }
+
+  #all(): readonly Line[] {
+    return [this, ...this.#apart.values()].flatMap(bothOf)
   }
 
   /** The callers that wait in line. */
   get callers(): Caller[] {
     return this.list().flatMap(({ callers }) => callers)
   }
+}
+
+function bothOf({ interactive, bulk }: Pair): readonly Line[] {
+  return [interactive, bulk]
 }

@@ -1,35 +1,40 @@
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Line } from './line.ts'
+import type { Pair } from './lines.ts'
 
 /** When the lines of methods that wait apart may go: each has pauses of its own. */
 export class MethodPauses {
-  readonly #lines: ReadonlyMap<string, Line>
+  readonly #apart: ReadonlyMap<string, Pair>
   readonly #pausedUntil: (method: string) => number
   readonly #waiting: Waiting
   readonly #alarm: Alarm
 
   /** `onEnd` is called when a pause has ended, once `setAlarm` was. */
-  constructor(lines: ReadonlyMap<string, Line>, pausedUntil: (method: string) => number, waiting: Waiting, onEnd: () => void) {
-    this.#lines = lines
+  constructor(apart: ReadonlyMap<string, Pair>, pausedUntil: (method: string) => number, waiting: Waiting, onEnd: () => void) {
+    this.#apart = apart
     this.#pausedUntil = pausedUntil
     this.#waiting = waiting
     this.#alarm = { at: 0, place: -1, ring: onEnd }
   }
 
-  /** A line with calls that has no pause now, of those that `mayGo`. */
-  ready(mayGo: (line: Line) => boolean): Line | undefined {
+  /** A line with calls that has no pause now. Interactive calls go first. */
+  ready(mayBulkGo: boolean): Line | undefined {
     const now = this.#waiting.clock.now()
-    for (const [method, line] of this.#lines) if (line.size > 0 && this.#pausedUntil(method) <= now && mayGo(line)) return line
+    for (const [method, { interactive, bulk }] of this.#apart) {
+      if (this.#pausedUntil(method) > now) continue
+      if (interactive.size > 0) return interactive
+      if (bulk.size > 0 && mayBulkGo) return bulk
+    }
     return undefined
   }
 
   /** Sets the alarm to the end of the first pause that calls wait for, if there is one. */
   setAlarm(): void {
     this.unsetAlarm()
-    if (this.#lines.size === 0) return
+    if (this.#apart.size === 0) return
     const now = this.#waiting.clock.now()
-    const ends = [...this.#lines].filter(([, { size }]) => size > 0).map(([method]) => this.#pausedUntil(method))
+    const ends = [...this.#apart].filter(([, { interactive, bulk }]) => interactive.size + bulk.size > 0).map(([method]) => this.#pausedUntil(method))
     this.#alarm.at = Math.min(...ends.filter((end) => end > now))
     if (this.#alarm.at < Number.POSITIVE_INFINITY) this.#waiting.alarms.set(this.#alarm)
   }

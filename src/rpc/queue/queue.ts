@@ -30,8 +30,9 @@ export interface QueueOptions extends EndpointLimitsOptions {
 /**
  * The queue of one endpoint: the only place where calls become POSTs, and the only one that knows
  * about batches. The life of a batch:
- * 1. Calls wait in one of two lines, interactive or bulk. At the end of the turn in which they
- *    came, p-queue gets a job that makes a POST of them; before that, where one is to go at once.
+ * 1. Calls wait in one of two lines, interactive or bulk; those of a method that is throttled by
+ *    itself, in two of its own. At the end of the turn in which they came, p-queue gets a job that
+ *    makes a POST of them; before that, where one is to go at once.
  * 2. p-queue runs the job when a slot is free, interactive before bulk. While the endpoint is to
  *    get no calls, p-queue is paused.
  * 3. The job takes as many calls as the limits allow. It does so only now: under load batches grow
@@ -106,7 +107,7 @@ class EndpointQueue implements Queue {
   readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
   readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
   readonly #methodPauses: MethodPauses
-  /** The last POST was of a line of a method. */
+  /** The last POST was of a method that waits apart. */
   #wasApart = false
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
@@ -205,21 +206,20 @@ class EndpointQueue implements Queue {
   }
 
   #jobOf(line: Line): { readonly run: () => Promise<void>; readonly options: { readonly id: string; readonly priority: number } } {
-    if (line === this.#lines.interactive) return this.#interactiveJob
-    if (line === this.#lines.bulk) return this.#bulkJob
-    return { run: () => this.#run(line), options: this.#isBulk(line) ? this.#bulkJob.options : this.#interactiveJob.options }
+    const job = line.priority === 'bulk' ? this.#bulkJob : this.#interactiveJob
+    return this.#isApart(line) ? { ...job, run: () => this.#run(line) } : job
   }
 
-  /** Are its calls bulk calls? Those of a method that waits apart may be of both kinds. */
-  #isBulk(line: Line): boolean {
-    return line === this.#lines.bulk || (line !== this.#lines.interactive && line.first.priority === 'bulk')
+  /** Is it one of the lines of a method that waits apart? */
+  #isApart(line: Line): boolean {
+    return line !== this.#lines[line.priority]
   }
 
   /** The line whose calls go next, if they may have a slot. */
   #nextLine(): Line | undefined {
     const { interactive, bulk, apart } = this.#lines
     if (apart.size > 0) {
-      const ready = this.#methodPauses.ready((line) => !this.#isBulk(line) || this.#freeBulkSlots > 0)
+      const ready = this.#methodPauses.ready(this.#freeBulkSlots > 0)
       // By turns: what waits in it may be many calls, or of low priority.
       if (ready !== undefined && !(this.#wasApart && (interactive.size > 0 || bulk.size > 0))) return ready
     }
@@ -253,7 +253,7 @@ class EndpointQueue implements Queue {
     this.#learn()
     const now = this.#now()
     // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
-    const isBulk = this.#isBulk(line)
+    const isBulk = line.priority === 'bulk'
     const slots = isBulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
     const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
@@ -264,7 +264,7 @@ class EndpointQueue implements Queue {
     }
     const { entries, hadRoom } = line.take(plan)
     const batch = this.#limits.started(entries, now, hadRoom)
-    this.#wasApart = line !== this.#lines.interactive && line !== this.#lines.bulk
+    this.#wasApart = this.#isApart(line)
     if (isBulk) this.#bulkPosts++
     this.#inFlight.add(entries)
     const outcomes = await this.#sender.send(entries)

@@ -59,8 +59,11 @@ function nodeThat(takes: Takes, { byEntry = false, retryAfter }: NodeOptions = {
   })
 }
 
-/** Four callers of small calls, and others of `eth_getLogs`, without a rest between their calls. */
-async function load(takes: Takes, options: NodeOptions & { readonly logCallers?: number } = {}) {
+/**
+ * Four callers of small calls, and others of `eth_getLogs` and `trace_block`, without a rest
+ * between their calls.
+ */
+async function load(takes: Takes, options: NodeOptions & { readonly logCallers?: number; readonly traceCallers?: number } = {}) {
   const { url } = await nodeThat(takes, options)
   const client = world.clientOf(url, { deadlineMs: 30_000, retry })
   const end = world.clock.now() + SECONDS * 1000
@@ -82,13 +85,16 @@ async function load(takes: Takes, options: NodeOptions & { readonly logCallers?:
     await world.sleep(20)
   }
   const logs = () => client.call('eth_getLogs', { fromBlock: next++, toBlock: next })
-  const all = await Promise.all([...Array.from({ length: 4 }, () => repeat(balance)), ...Array.from({ length: options.logCallers ?? 5 }, () => repeat(logs))])
+  const traces = () => client.call('trace_block', next++)
+  const callers = (length: number, call: () => Promise<unknown>) => Array.from({ length }, () => repeat(call))
+  const { logCallers = 5, traceCallers = 0 } = options
+  const all = await Promise.all([...callers(4, balance), ...callers(logCallers, logs), ...callers(traceCallers, traces)])
   const sum = (counts: typeof all) => ({
     perSecond: counts.reduce((total, { answered }) => total + answered, 0) / SECONDS,
     failed: counts.reduce((total, { failed }) => total + failed, 0),
     longest: Math.max(...counts.map(({ longest }) => longest)),
   })
-  return { small: sum(all.slice(0, 4)), logs: sum(all.slice(4)) }
+  return { small: sum(all.slice(0, 4)), logs: sum(all.slice(4, 4 + logCallers)) }
 }
 
 /** Small calls per second where nothing is throttled: each takes 41 ms. */
@@ -103,6 +109,16 @@ describe('a method that an endpoint throttles by itself', () => {
     expect(small.perSecond).toBeGreaterThan(0.9 * UNDISTURBED)
     expect(small.failed).toBe(0)
     expect(logs.perSecond).toBe(0)
+  })
+
+  it.each<[string, NodeOptions]>([
+    ['whole POSTs', {}],
+    ['single calls', { byEntry: true }],
+  ])('for ever, as another method, does not hold the others back: %s', async (_, options) => {
+    const isTaken = ({ method }: Entry) => method === 'eth_getBalance'
+    const { small } = await load((entries) => entries.every(isTaken), { ...options, logCallers: 2, traceCallers: 2 })
+    expect(small.perSecond).toBeGreaterThan(0.75 * UNDISTURBED)
+    expect(small.failed).toBe(0)
   })
 
   it.each<[string, NodeOptions]>([
@@ -143,6 +159,30 @@ describe('a method that an endpoint throttles by itself', () => {
     const { small } = await load((entries) => (logsIn(entries) === 0 ? true : ++refused > 8 ? 'never answers' : false), { logCallers: 1 })
     expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
     expect(small.longest).toBeLessThan(3000)
+  })
+
+  it('sends interactive calls of it before bulk calls', async () => {
+    const tokens = new Tokens(10)
+    const { url } = await nodeThat((entries) => logsIn(entries) === 0 || tokens.take(logsIn(entries)), { byEntry: true })
+    const client = world.clientOf(url, { retry })
+    const bulk = client.with({ priority: 'bulk', deadlineMs: 300_000 })
+    const job = Promise.all(Array.from({ length: 600 }, (_, i) => bulk.call('eth_getLogs', { fromBlock: i, toBlock: i })))
+    const end = world.clock.now() + 30_000
+    const repeat = async (call: () => Promise<unknown>, pauseMs: number) => {
+      let longest = 0
+      while (world.clock.now() < end) {
+        const begun = world.clock.now()
+        await call()
+        longest = Math.max(longest, world.clock.now() - begun)
+        await world.sleep(pauseMs)
+      }
+      return longest
+    }
+    const small = Array.from({ length: 4 }, () => repeat(() => client.call('eth_gasPrice'), 20))
+    const longest = await repeat(() => client.call('eth_getLogs', { fromBlock: 0, toBlock: 9 }), 200)
+    expect(longest).toBeLessThan(1000)
+    await Promise.all(small)
+    await job
   })
 
   it('goes to another endpoint that has it', async () => {

@@ -26,7 +26,7 @@ function caller() {
 
 /** An entry with this many callers, in a line. */
 function entryWith(callers: number) {
-  const line = new Line(() => {})
+  const line = new Line('interactive', () => {})
   const made = Array.from({ length: callers }, caller) as [ReturnType<typeof caller>, ...ReturnType<typeof caller>[]]
   const entry = new Entry(call, '[]', made[0].caller)
   line.push(entry)

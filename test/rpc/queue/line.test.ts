@@ -43,7 +43,7 @@ function drain(line: Line): number[] {
 
 describe('calls whose replies were too large together', () => {
   it('travel in no longer batch than each of them may be in, whatever comes first', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     const longest = [9, 2, 9, 9, 9, 3, 9, 9, 1, 9]
     for (const [i, most] of longest.entries()) line.push(Object.assign(entryWith(i), { longest: most }))
     const batches: number[][] = []
@@ -57,7 +57,7 @@ describe('calls whose replies were too large together', () => {
       [9, 1, 9],
       [9, 9, 9],
     ].map((all) => {
-      const line = new Line(ignore)
+      const line = new Line('interactive', ignore)
       for (const [i, longest] of all.entries()) line.push(Object.assign(entryWith(i), { longest }))
       return line.take(upTo(2)).hadRoom
     })
@@ -67,7 +67,7 @@ describe('calls whose replies were too large together', () => {
 
 describe('calls that come back from a failure', () => {
   it('are placed by their age, and those of unknown age in front', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     for (const deadline of [10, 20, 30]) line.push(entryWith(deadline))
     for (const deadline of [25, 5, Number.POSITIVE_INFINITY, 20, 40]) line.insertByAge(entryWith(deadline))
     expect(line.first.deadline).toBe(Number.POSITIVE_INFINITY)
@@ -75,7 +75,7 @@ describe('calls that come back from a failure', () => {
   })
 
   it('keep their order when identical ones are looked for in the meantime', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     for (const method of ['a', 'b', 'c']) {
       line.insertByAge(entryWith(Number.POSITIVE_INFINITY, method))
       line.find(entryWith(1, 'd'), '[]')
@@ -84,7 +84,7 @@ describe('calls that come back from a failure', () => {
   })
 
   it('are joined, not a later one that is identical', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     const [back, later] = [interactive(1), interactive(2)]
     line.push(later)
     line.putBack([back])
@@ -92,7 +92,7 @@ describe('calls that come back from a failure', () => {
   })
 
   it('are joined by calls that ask the same, and by no others', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     const entry = interactive(1)
     line.push(entry)
     const { call } = entry.callers[0] as Caller
@@ -106,7 +106,7 @@ describe('calls that come back from a failure', () => {
   })
 
   it('may be dropped before they are sent', () => {
-    const line = new Line(ignore)
+    const line = new Line('interactive', ignore)
     const gone = entryWith(5)
     line.push(entryWith(10))
     line.insertByAge(gone)
@@ -128,7 +128,7 @@ describe('calls that come back from a failure', () => {
         }
         return Object.defineProperty(entryWith(deadline), 'deadline', { get })
       }
-      const line = new Line(ignore)
+      const line = new Line('interactive', ignore)
       for (let i = 0; i < count; i++) line.push(counted(1e6 + i))
       for (let i = 0; i < count; i++) line.insertByAge(counted(random() * 2e6))
       expect(drain(line)).toHaveLength(2 * count)
@@ -143,7 +143,7 @@ describe('calls that go separately', () => {
   it('go once each, in order, whatever is dropped and put back in the meantime', () => {
     const random = randomFrom(7)
     for (let run = 0; run < 50; run++) {
-      const line = new Line(ignore)
+      const line = new Line('interactive', ignore)
       const all = new Set<Entry>()
       for (let i = 0; i < 60; i++) {
         const entry = entryWith(i, random() < 0.5 ? 'slow' : 'quick')

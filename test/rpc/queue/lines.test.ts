@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Call, ownRead } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
-import { Lines } from '../../../src/rpc/queue/lines.ts'
+import { Lines, type Pair } from '../../../src/rpc/queue/lines.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 
@@ -80,12 +80,15 @@ describe('calls of a method that waits apart', () => {
   const apart = new Set(['eth_getLogs'])
   const mixed = () =>
     linesWith([{ name: 'a', ...logs }, { name: 'b' }, { name: 'c', priority: 'bulk', ...logs }, { name: 'd', ...logs, deadline: 2000 }, { name: 'e' }])
-  const namesIn = (lines: Lines, method: string) => (lines.apart.get(method)?.list() ?? []).map(({ params }) => params[0])
+  const namesIn = (lines: Lines, method: string) => {
+    const { interactive, bulk } = lines.apart.get(method) as Pair
+    return [interactive, bulk].map((line) => line.list().map(({ params }) => params[0]))
+  }
 
   test('leave the two lines, and come back by their age', () => {
     const { lines, names } = mixed()
     lines.keepApart(apart)
-    expect(namesIn(lines, 'eth_getLogs')).toEqual(['a', 'd', 'c'])
+    expect(namesIn(lines, 'eth_getLogs')).toEqual([['a', 'd'], ['c']])
     expect([lines.interactive.size, lines.bulk.size, lines.size]).toEqual([2, 0, 5])
     expect(names()).toEqual(['b', 'e', 'a', 'd', 'c'])
     lines.keepApart(new Set())
@@ -102,10 +105,10 @@ describe('calls of a method that waits apart', () => {
       lines.add(caller, JSON.stringify([name]))
       return caller
     })
-    expect(namesIn(lines, 'eth_getLogs')).toEqual(['x', 'y'])
+    expect(namesIn(lines, 'eth_getLogs')).toEqual([['x', 'y'], []])
     callers[0]?.cancel('enough')
     callers[1]?.cancel('enough')
-    expect(namesIn(lines, 'eth_getLogs')).toEqual(['x'])
+    expect(namesIn(lines, 'eth_getLogs')).toEqual([['x'], []])
     expect(lines.size).toBe(2)
   })
 
@@ -122,8 +125,8 @@ describe('calls of a method that waits apart', () => {
     lines.keepApart(apart)
     lines.putBack(lines.interactive, entries)
     expect([lines.interactive.size, lines.size]).toEqual([2, 5])
-    expect(names()).toEqual(['b', 'e', 'c', 'a', 'd'])
-    const own = lines.apart.get('eth_getLogs') as Lines['interactive']
+    expect(names()).toEqual(['b', 'e', 'a', 'd', 'c'])
+    const own = (lines.apart.get('eth_getLogs') as Pair).interactive
     const taken = own.take({ maxCalls: 3, fits: () => 'yes' }).entries
     lines.keepApart(new Set())
     lines.putBack(own, taken)
