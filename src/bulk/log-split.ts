@@ -63,11 +63,14 @@ export function isPassing(error: unknown): boolean {
 /**
  * The size that the refusal names, if it is smaller than the refused one. A limit of exactly the
  * refused size does not count the last block; any other that fails again is halved. Where there
- * were too many results, half would mostly hold more than is good: it takes a quarter.
+ * were too many results, half would mostly hold more than is good: it takes a quarter. So it does
+ * where the node suggests the very range that it has just refused
+ * (https://github.com/paradigmxyz/reth/issues/23810).
  */
 function partAfter(error: HexlineError, blocks: number): number {
   const said = error instanceof RpcError ? error.said : ''
-  const named = rangeLimit(said)
+  const limit = rangeLimit(said)
+  const named = limit === blocks && suggestedRange(said) !== undefined ? undefined : limit
   if (named !== undefined && named < blocks) return named
   if (named === blocks) return blocks - 1
   return Math.ceil(blocks / (named === undefined && isOfResults(said) ? 4 : 2))

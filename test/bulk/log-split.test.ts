@@ -16,6 +16,11 @@ describe('a range of 1,000 blocks is split', () => {
     ['by one block where the limit is its own size', refused('query exceeds max block range 1000'), { part: 999, tooLarge: 'blocks' }],
     ['in halves where no limit is named', refused('block range is too wide'), { part: 500, tooLarge: 'content' }],
     ['in quarters where it had too many results', refused('query returned more than 10000 results'), { part: 250, tooLarge: 'content' }],
+    [
+      'in quarters where the node suggests the very range that it refuses',
+      refused('query exceeds max results 20000, retry with the range 25766988-25767987'),
+      { part: 250, tooLarge: 'content' },
+    ],
     ['in halves where its reply was too large', new LimitError('too large', 'response-too-large', { limit: 1, size: 2 }), { part: 500, tooLarge: 'content' }],
   ])('%s', (_, error, expected) => {
     expect(splitAfter(error, 1000)).toEqual(expected)
