@@ -132,7 +132,7 @@ export type RouteEvent =
       readonly endpoint: string
       /**
        * `fails`: it cannot be reached, breaks off, answers nonsense or nothing. `refuses`: it
-       * rejects the key, or a quota is used up.
+       * rejects the key, or a quota is used up, or nothing takes calls at its URL.
        */
       readonly reason: 'fails' | 'refuses'
       /**

@@ -68,12 +68,25 @@ const UNAVAILABLE = 503
 
 /** The same call may do better later. */
 export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
-  return meanings[error.kind].repeat
+  return isOfGateway(error) ? 'elsewhere' : meanings[error.kind].repeat
 }
 
 /** What the failure shows about the endpoint, whatever the call was. */
 export function endpointState(error: HexlineError): 'alive' | 'fails' | 'refuses' {
-  return meanings[error.kind].endpoint ?? 'alive'
+  return isNoEndpoint(error) ? 'refuses' : (meanings[error.kind].endpoint ?? 'alive')
+}
+
+/**
+ * A status that would be final from a node, without a node's error object: something on the way to
+ * the node does not want the request. Another endpoint may answer the call.
+ */
+function isOfGateway(error: HexlineError): error is HttpError {
+  return error instanceof HttpError && (error.kind === 'not-found' || error.kind === 'invalid')
+}
+
+/** Nothing takes calls at the endpoint's URL: it is not found, gone, or elsewhere. */
+function isNoEndpoint(error: HexlineError): boolean {
+  return isOfGateway(error) && (error.status < 400 || error.status === 404 || error.status === 410)
 }
 
 /** Marks a node's error that no row of the table knows. Copies of the error keep it. */
@@ -91,6 +104,7 @@ export function isGuessed(error: HexlineError): boolean {
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError || error instanceof HttpError) && error.unsent) return false
+  if (isNoEndpoint(error)) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
   if ((isThrottled(error) || mayRepeat(error) === 'elsewhere') && !isRefusal(error)) return true
   return meanings[error.kind].ran !== 'no'

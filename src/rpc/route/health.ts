@@ -27,7 +27,7 @@ const ONE_POST = 100
 const pauses = {
   /** It cannot be reached, breaks off, or answers nonsense. */
   fails: { first: 1_000, longest: 30_000 },
-  /** It does not take this key, or the key has used up what it had. */
+  /** It does not take this key, or the key has used up what it had, or nothing is at its URL. */
   refuses: { first: 5_000, longest: 600_000 },
 }
 

@@ -327,6 +327,20 @@ describe('a failing endpoint', () => {
     }
   })
 
+  test.each([404, 410, 302])('whose URL is wrong, as HTTP %i says, is taken out: the next calls do not go there', async (status) => {
+    const [a, b] = [await serve(node(), always('nothing here', { status })), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    for (let i = 0; i < 6; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect(counts(a, b)).toEqual([2, 5])
+  })
+
+  test('whose gateway calls a request bad is passed over: another one may take the call', async () => {
+    const [a, b] = [await serve(node(), always('Bad Request', { status: 400 })), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    for (let i = 0; i < 3; i++) expect(await read(client, i)).toEqual(answerTo([i]))
+    expect(await errorOf(read(clientOf(a.url, quick), 0))).toMatchObject({ kind: 'invalid', status: 400, attempts: 1 })
+  })
+
   test('that refuses the connection is passed over at once: nothing was sent, so not even a single attempt is used', async () => {
     const b = await serve(node())
     const client = clientOf([`http://127.0.0.1:${deadPort()}`, b.url], { retry: false })
@@ -602,6 +616,7 @@ describe('a call that writes', () => {
   test.each([
     ['a connection that is cut', cut],
     ['HTTP 502', always('Bad Gateway', { status: 502 })],
+    ['HTTP 400', always('Bad Request', { status: 400 })],
     ['a used-up quota in a gateway’s message', always('daily request quota exceeded', { status: 502 })],
     ['a bad key in a gateway’s message', always('unauthorized: invalid api key', { status: 504 })],
     ['missing history in a gateway’s message', always('upstream: requires an archive node', { status: 502 })],
@@ -620,6 +635,7 @@ describe('a call that writes', () => {
     ['a bad key', always('unauthorized', { status: 401 })],
     ['throttling, as the answer to this very call', refuse(-32005, 'rate limit exceeded')],
     ['a method that does not exist', refuse(-32601, 'method not found')],
+    ['HTTP 404', always('not found', { status: 404 })],
   ])('does so after %s: it has not run', async (_, answer) => {
     const [a, b] = [await serve(node(), answer), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
