@@ -131,12 +131,12 @@ function historyOf(result: unknown): ReadonlyMap<string, number> {
 }
 
 /**
- * reth names it in the message of its error 4444 (https://github.com/paradigmxyz/reth/pull/26550);
- * others may name it in its data.
+ * reth names it in the message of its error 4444 (https://github.com/paradigmxyz/reth/pull/26550),
+ * as do Sei, Erigon, zkSync and CometBFT in their words; others may name it in its data.
  */
 function oldestIn(error: HexlineError): number | undefined {
   if (!(error instanceof RpcError)) return undefined
-  const [, digits] = /earliest[ _]available:? (\d{1,15})\b/i.exec(error.said) ?? []
+  const [, digits] = /(?:earliest[ _]available(?: is)?|available from block|first retained block is|lowest height is):? (\d{1,15})\b/i.exec(error.said) ?? []
   if (digits !== undefined) return Number(digits)
   const { data } = error
   if (typeof data !== 'object' || data === null) return undefined

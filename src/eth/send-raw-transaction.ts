@@ -10,10 +10,10 @@ import { keccak256 } from './codec/keccak.ts'
 
 /**
  * Messages for a transaction that the node already has: geth, Besu and zkSync, anvil and
- * OpenEthereum, Nethermind, Moonbeam, Erigon, Cosmos chains.
+ * OpenEthereum, Nethermind, Moonbeam, Erigon, Conflux, Cosmos chains.
  */
 export const ALREADY_KNOWN =
-  /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|already (?:exists )?in (?:the )?(?:mempool|cache)/i
+  /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|\btx already exist|already (?:exists )?in (?:the )?(?:mempool|cache)/i
 
 /** Number of failed look-ups in a row after which no more are made. */
 const FAILED = 4

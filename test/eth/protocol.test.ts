@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ethereum } from '../../src/eth/protocol.ts'
+import { RpcError } from '../../src/index.ts'
 import { HEAD } from '../../src/rpc/route/protocol.ts'
 
 const needs = (method: string, ...params: unknown[]) => ethereum.traitOf(method)?.needs?.(params)
@@ -57,6 +58,17 @@ test('a decoded result gives the same block', () => {
   expect(tells('eth_getLogs', [{ blockNumber: 1n }, { blockNumber: 2n }], {})).toBe(2)
   expect(tells('eth_getBlockByNumber', { number: 16n }, 'latest', false)).toBe(16)
   expect(tells('eth_getBlockByNumber', { number: 2n ** 60n }, 'latest', false)).toBeUndefined()
+})
+
+test.each([
+  ['pruned history unavailable: requested block 1, earliest available 61234', 61_234],
+  ['requested height 3 has been pruned; earliest available is 100', 100],
+  ['old data not available due to pruning: requested block 25609173, history is available from block 25735899', 25_735_899],
+  ['Block with such an ID is pruned; the first retained block is 100', 100],
+  ['height 1 is not available, lowest height is 2', 2],
+  ['missing trie node', undefined],
+])('the oldest block of a node that says: %s', (message, oldest) => {
+  expect(ethereum.oldestIn(new RpcError({ code: -32000, message }))).toBe(oldest)
 })
 
 test('named params give no block, and break nothing', () => {

@@ -33,6 +33,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'unsupported', code: -32004, source: 'EIP-1474: method not supported' },
   { kind: 'rate-limit', code: -32005, source: 'EIP-1474: limit exceeded; Infura' },
   { kind: 'rate-limit', code: -32007, source: 'QuickNode: calls per second' },
+  { kind: 'rate-limit', code: -32029, source: 'OnFinality, TheRPC' },
   { kind: 'rate-limit', code: -32009, source: 'QuickNode: trace calls per second' },
   { kind: 'execution', code: -32010, source: 'OpenEthereum and Nethermind: transaction errors' },
   { kind: 'execution', code: -32015, source: 'OpenEthereum and Nethermind: VM execution error' },
@@ -60,6 +61,9 @@ export const failureRows: readonly FailureRow[] = [
       /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit reached)|sender not an eoa|genesis is not traceable|max code size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
     source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
   },
+
+  // Whatever it was, a later attempt may pass.
+  { kind: 'server', message: /\b(?:try again later|please retry)\b/i, source: 'MegaETH, gateways' },
 ]
 
 /**

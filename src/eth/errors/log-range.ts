@@ -12,15 +12,20 @@ export const logRangeRows: readonly FailureRow[] = [
   // A smaller range does not help, though the messages mention ranges and maxima.
   { kind: 'lagging', method: LOGS, message: /beyond current head/i, source: 'execution-apis, reth' },
   { kind: 'invalid', method: LOGS, message: /^invalid block range params|exceed max (?:addresses|topics)/i, source: 'geth, reth' },
-  { kind: 'unsupported', method: LOGS, message: /please specify an address in your request/i, source: 'publicnode (-32701)' },
+  {
+    kind: 'unsupported',
+    method: LOGS,
+    message: /please,? specify (?:an address in your request|less number of addresses)/i,
+    source: 'publicnode (-32701)',
+  },
 
   // A smaller range helps.
   {
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded)/i,
-    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Moonbeam, Optimism, Scroll, Sei, Somnia, Swell',
+      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded|should be (?:less|smaller) than)|^invalid block range$/i,
+    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Monad, Moonbeam, Optimism, Scroll, Sei, Somnia, Swell',
   },
   {
     kind: 'range-too-large',
@@ -40,8 +45,8 @@ export const logRangeRows: readonly FailureRow[] = [
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|logs for more than) [\d,]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
-    source: '1RPC, BlockPI, Coinbase, Pocket (-32064), QuickNode (-32614)',
+      /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|(?:logs for|requested) more than) [\d,.]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
+    source: '1RPC, BlockPI, Coinbase, Energy Web, Pocket (-32064), QuickNode (-32614), zkEVM',
   },
   {
     kind: 'range-too-large',
@@ -52,8 +57,9 @@ export const logRangeRows: readonly FailureRow[] = [
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /more than [\d,]{1,30} (?:results|logs)|too many (?:results|logs)|max (?:logs per response|results)|logs (?:matched by query|count) exceeds?/i,
-    source: 'Arbitrum, Infura, Nethermind, NodeReal, reth, zkEVM',
+    message:
+      /more than [\d,]{1,30} (?:results|logs)|too many (?:results|logs)|max (?:logs per response|results)|logs (?:matched by query|count)(?: limit)? exceed/i,
+    source: 'Arbitrum, Conduit (-32005), Erigon, Infura, Nethermind, NodeReal, reth, zkEVM',
   },
   {
     kind: 'range-too-large',
@@ -84,7 +90,7 @@ export function rangeLimit(message: string): number | undefined {
   for (const pattern of LIMITS) {
     const [, digits, unit] = pattern.exec(start) ?? []
     if (digits === undefined) continue
-    const limit = Number(digits.replaceAll(',', '')) * (unit === undefined ? 1 : /k/i.test(unit) ? 1000 : 1_000_000)
+    const limit = Number(digits.replaceAll(/[,.]/g, '')) * (unit === undefined ? 1 : /k/i.test(unit) ? 1000 : 1_000_000)
     if (Number.isSafeInteger(limit) && limit > 0) return limit
   }
   const range = suggestedRange(start)
@@ -116,7 +122,9 @@ const LIMITS: readonly RegExp[] = [
   /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]{1,30})([km])?/i,
   /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]{1,30})([km])?/i,
   /limited to (?:a )?(?:\d{1,30} - )?([\d,]{1,30})([km])? ?(?:blocks?|range)/i,
-  /(?:at most|logs for more than) ([\d,]{1,30}) blocks?/i,
+  /(?:at most|(?:logs for|requested) more than) ([\d,.]{1,30}) blocks?/i,
+  /too large, range: [\d,]{1,30}, max: ([\d,]{1,30})/i,
+  /range should be (?:less|smaller) than (?:or equal to )?([\d,]{1,30})/i,
   /range is limited to ([\d,]{1,30})/i,
   /ranges? over ([\d,]{1,30}) blocks/i,
   /range (?:[\d,]{1,30} )?exceeds (?:limit of |maximum of )?([\d,]{1,30})/i,

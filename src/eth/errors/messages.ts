@@ -17,8 +17,9 @@ export const messageRows: readonly FailureRow[] = [
   },
   {
     kind: 'execution',
-    message: /insufficient funds for|nonce(?: is)? too (?:low|high)|underpriced|intrinsic gas|exceeds block gas limit|gas required exceeds/i,
-    source: 'geth txpool and state transition; Besu, Erigon, anvil and reth word them alike',
+    message:
+      /insufficient (?:funds for|balance for transfer)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\binvalid sender\b|replay-protected|transaction to pool failed|line count for module/i,
+    source: 'geth txpool and state transition; Besu, Erigon, anvil and reth word them alike; Arbitrum, Celo, Klaytn, Linea, Metis, Moonbeam, zkEVM, zkSync',
   },
   {
     kind: 'execution',
@@ -38,30 +39,32 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'pruned',
     message:
-      /pruned history|not available due to pruning|history has been pruned|state at block #?\d{1,30} is pruned|archive (?:node|state|requests?|data|access)|archive, debug and trace requests|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
-    source: 'geth and reth (4444), Erigon, Nitro, publicnode, Infura and Chainstack (-32002), Alchemy (-32600)',
+      /pruned history|not available due to pruning|\b(?:is|has been) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
+    source:
+      'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
   },
 
   // This key will get no answer.
   {
     kind: 'quota',
     message:
-      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been )?(?:exceeded|exhausted|reached)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|reached (?:your|the) free tier|call limit has been reached/i,
-    source: 'Infura, Alchemy, QuickNode (-32003), 1RPC (-32001), Tenderly (-32004), BlockVision (-32607), thirdweb',
+      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been )?(?:exceeded|exhausted|reached)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|user balance exceeded|over spend limit|usage has been consumed|reached (?:your|the) free tier|call limit has been reached/i,
+    source: 'Infura, Alchemy, QuickNode (-32003), 1RPC (-32001), Tenderly (-32004), BlockVision (-32607), Conduit (-32403), dRPC (10), Moralis, thirdweb',
   },
   {
     kind: 'auth',
     message:
-      /must be authenticated|must authenticate|invalid (?:project id|api[- ]?key|access token|auth\w{0,20} token|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network/i,
-    source: 'Alchemy, Infura (-32002), Ankr, dRPC, Besu (-40100)',
+      /must be authenticated|must authenticate|(?:invalid|disabled|deleted) (?:project id|(?:api|rpc)[- ]?key|access token|auth\w{0,20} (?:token|credentials)|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network|\bapp is inactive|not enabled for this app\b/i,
+    source: 'Alchemy, Infura (-32002), Ankr, Conduit (-32401, -32403), dRPC, Besu (-40100), Kong',
   },
 
   // The POST was too large.
   {
     kind: 'batch-too-large',
     message:
-      /batch (?:request |size |request length )?(?:was |is )?too (?:large|big|long)|batch (?:size )?limit (?:[\d,]{1,30} )?exceeded|batch of more than|too many (?:rpc )?(?:requests|calls|items) in (?:a |the |one )?batch|max(?:imum)?[- ]batch[- ]size|batch request amount [\d,]{1,30} exceeds/i,
-    source: 'geth (-32600), Erigon (-32000), Nethermind and Besu (-32005), reth (-32010), proxyd (-32014), dRPC (31), Hedera (-32203), Acala, TRON (-32007)',
+      /batch (?:request |size |request length )?(?:was |is )?too (?:large|big|long)|batch (?:size )?limit (?:[\d,]{1,30} )?exceeded|batch of more than|too many (?:rpc )?(?:requests|calls|items) in (?:a |the |one )?batch|max(?:imum)?[- ]batch[- ](?:request )?size|batch request amount [\d,]{1,30} exceeds/i,
+    source:
+      'geth (-32600), Erigon (-32000), Nethermind and Besu (-32005), reth (-32010), proxyd and Conduit (-32014), dRPC (31), Hedera (-32203), Acala, TRON (-32007)',
   },
   {
     kind: 'batch-too-large',
@@ -85,9 +88,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'rate-limit',
     message:
-      /too many (?:requests?\b|connections)|rate[- ]?limit|request rate exceeded|(?:request|call)s? (?:limit|rate) (?:reached|exceeded|exhausted)|exceeded (?:the )?request limit|rps limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
+      /too many (?:requests?\b|connections)|rate[- ]?limit|request rate exceeded|(?:requests?|calls?|\bcu)(?: per (?:second|minute))? (?:limit|rate) (?:reached|exceeded|exhausted)(?!; method)|exceeded (?:the )?request limit|rps limit|exceeded the allowed rps|request exceeds defined limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
     source:
-      'Infura and NodeReal (-32005), QuickNode (-32007), Chainstack, Ankr (-32090), OnFinality (-32029), proxyd (-32016), Hedera (-32605), Cloudflare (1015)',
+      'Infura and NodeReal (-32005), QuickNode (-32007), Chainstack, Ankr (-32090), OnFinality (-32029), proxyd (-32016), Hedera (-32605), Cloudflare (1015), WalletConnect, ZAN, Arc',
   },
   {
     kind: 'rate-limit',
@@ -98,17 +101,23 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'overloaded',
     message:
-      /\boverloaded\b|too busy|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|backends available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
-    source: 'Erigon and Nethermind (-32005, HTTP 503), reth (-32009), proxyd (-32010 to -32012, -32018), gateways',
+      /\boverloaded\b|too busy|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|(?:backends?|nodes?|servers?) available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
+    source: 'Erigon and Nethermind (-32005, HTTP 503), reth (-32009), proxyd (-32010 to -32012, -32018), Ankr (-32055), gateways',
   },
-  { kind: 'server', message: /can't route your request|temporary internal error|method handler crashed/i, source: 'dRPC (5, 12: another call may pass), geth' },
+  {
+    kind: 'server',
+    message:
+      /can't route your request|temporary internal error|unable to complete request at this time|method handler crashed|no suitable peers available|relay attempts exhausted|not a valid json-?rpc response|returned an invalid response|^invalid response: |prevented the request from being fulfilled/i,
+    source: 'dRPC (5, 12: another call may pass), Alchemy (-32001), geth, Pocket (-32050, -31002), Conduit (-32010, -32013), Uniblock (-32503)',
+  },
 
   // This node does not have the block or state, or does not have it yet.
   {
     kind: 'lagging',
     message:
-      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head/i,
-    source: 'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), Nitro, Sei, anvil, Avalanche',
+      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head|body not found for block|blocks specified in filter .{1,60} cannot be found|such an id doesn't exist yet|(?:block|height) \d{1,30} is not yet available|latest block number is \d|upstream not synced/i,
+    source:
+      'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), eRPC (-32503), Nitro, OpenEthereum, Sei, zkSync, anvil, Hardhat, Avalanche',
   },
   {
     kind: 'lagging',
@@ -118,20 +127,22 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'lagging',
     message:
-      /state (?:\S{1,100} )?(?:is )?(?:not (?:available|found)|unavailable)|no state available|missing state|unknown state\b|transaction indexing is in progress|initial sync is still in progress/i,
-    source: 'geth, Nethermind (-32002), Besu (-32000, -32008), dRPC (27)',
+      /state (?:\S{1,100} )?(?:is )?(?:not (?:available|found)|unavailable)|no state available|missing state|unknown state\b|running with state pruning|failed to load state at height|either been pruned, or is for a future block|histories haven't been fully indexed|transaction indexing is in progress|initial sync is still in progress/i,
+    // OpenEthereum and chains of the Cosmos SDK say the same of old blocks and of blocks to come.
+    source: 'geth, Nethermind (-32002), Besu (-32000, -32008), dRPC (27), OpenEthereum, chains of the Cosmos SDK',
   },
+  { kind: 'lagging', message: /internal error/i, data: /\bis missing from the DB\b/, source: 'Nethermind (-32603, the reason in data)' },
 
   {
     kind: 'timeout',
     message:
-      /(?:request|execution|query|context|gateway) (?:deadline exceeded|timed? ?out|timeout)|deadline exceeded|context canceled|timeout expired|execution aborted \(timeout/i,
+      /(?:request|execution|query|context|gateway|evm) (?:deadline exceeded|timed? ?out|timeout)|deadline exceeded|context canceled|timeout expired|execution aborted \(timeout/i,
     source: 'geth (-32002), Erigon, Besu (-32603), proxyd (-32015), dRPC (30)',
   },
   {
     kind: 'unsupported',
     message:
-      /method (?:\S{1,100} )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S{1,100} (?:is )?(?:not allowed|disabled)|unsupported method|^\w{1,100} is not available on the \S{1,100} tier|namespace \S{1,100} (?:for \S{1,300} but )?is disabled|does not exist\/is not available|chain is not available on|not included in your current plan|^not (?:yet )?implemented\.?$/i,
+      /method (?:\S{1,100} )?(?:does not exist|not (?:found|supported|enabled)|is not (?:available|supported|enabled|allowed|whitelisted|included))|method \S{1,100} (?:is )?(?:not allowed|disabled)|unsupported method|^\w{1,100} is not available on the \S{1,100} tier|namespace \S{1,100} (?:for \S{1,300} but )?is disabled|does not exist\/is not available|custom tracers are disabled|chain is not available on|not included in your current plan|^not (?:yet )?implemented\.?$/i,
     source: 'geth, Erigon, Nethermind (-32600), Besu (-32604), Alchemy (-32600), proxyd (HTTP 403), dRPC (35), gateways; anvil (-32603)',
   },
 ]

@@ -110,7 +110,14 @@ describe('messages of nodes and providers', () => {
         'range-too-large before response-too-large: Optimism: backend response too large',
         'range-too-large before response-too-large: Alchemy: Response size is larger than 150MB limit',
         'range-too-large before response-too-large: reth, one large reply: Response is too big',
+        'range-too-large before response-too-large: Horizen: Log response size exceeded. You can make eth_getLogs request',
         'range-too-large before timeout: Alchemy: Query timeout exceeded. Consider reducing your block range.',
+        // The plan lacks old state, for which another endpoint has to be asked.
+        'pruned before unsupported: Chainstack: Access to archival, debug, or trace data is not included in ',
+        // They say more than that a later attempt may pass.
+        'overloaded before server: a gateway: the server is overloaded, try again later',
+        'overloaded before server: reth: Server is busy, try again later',
+        'rate-limit before server: dRPC: Too many request, try again later',
       ].sort(),
     )
   })

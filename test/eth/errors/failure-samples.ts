@@ -18,6 +18,7 @@ const ALLOY = 'alloy-rs/alloy crates/json-rpc and transport: RpcErrorExt and its
 const BESU = 'hyperledger/besu RpcErrorType.java'
 const BLOCKVISION = 'docs.blockvision.org/reference/error-code-reference'
 const CHAINLINK = 'smartcontractkit/chainlink core/chains/evm/client/errors.go'
+const CONDUIT = 'docs.conduit.xyz/rpc-nodes/guides/rpc-errors'
 const DANK = 'BobTheBuidler/dank_mids: Chainstack and QuickNode messages'
 const ENVIO = 'enviodev/hyperindex evm_rpc_source/classify.rs and its tests'
 const ERPC = 'erpc/erpc architecture/evm/error_normalizer.go'
@@ -25,6 +26,7 @@ const GETH = 'ethereum/go-ethereum'
 const JSONRPSEE = 'paritytech/jsonrpsee types/src/error.rs (reth)'
 const LASSO = 'Lasso.RPC.ErrorClassificationTest'
 const NETHERMIND = 'NethermindEth/nethermind JsonRpc'
+const NODECORE = 'drpcorg/nodecore evm_bounds, drpcorg/dshackle EthereumLowerBoundStateDetector.kt'
 const PONDER = 'ponder-sh/ponder packages/utils/src/getLogsRetryHelper.ts'
 const PROXYD = 'ethereum-optimism/infra proxyd/backend.go'
 const RETH = 'paradigmxyz/reth crates/rpc'
@@ -92,6 +94,31 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Moonbeam, pool', 200, -32603, 'submit transaction to pool failed: Pool(AlreadyImported)', CHAINLINK, RAW],
     ['zkSync, pool', 200, 3, 'known transaction. transaction with hash 0xab is already in the system', CHAINLINK, RAW],
     ['Cosmos', 200, -32000, 'failed to broadcast transaction: : tx already in mempool', 'cosmos/cosmos-sdk errors: 19', RAW],
+    ['geth, wallet call', 200, -32000, 'insufficient balance for transfer', CHAINLINK],
+    ['geth, pool', 200, -32000, 'tx fee (1.10 ether) exceeds the configured cap (1.00 ether)', CHAINLINK, RAW],
+    ['geth, pool', 200, -32000, 'oversized data', CHAINLINK, RAW],
+    ['geth, pool', 200, -32000, 'invalid sender', CHAINLINK, RAW],
+    ['geth', 200, -32000, 'only replay-protected (EIP-155) transactions allowed over RPC', 'docs.chainstack.com/docs/error-reference', RAW],
+    [
+      'Polygon, pool',
+      200,
+      -32000,
+      'insufficient funds for gas * price + value: balance 82861633384675957709, queued cost 82799377752610042973, tx cost 78463640160630732, overshot 16208008094715996',
+      QUOTED,
+      RAW,
+    ],
+    ['Arbitrum classic', 200, -32000, 'not enough funds for gas', CHAINLINK, RAW],
+    ['Arbitrum classic', 200, -32000, 'invalid transaction nonce', CHAINLINK, RAW],
+    ['an old geth', 200, -32000, 'transaction would cause overdraft', CHAINLINK, RAW],
+    ['Celo', 200, -32000, 'gasprice is less than gas price minimum floor', CHAINLINK, RAW],
+    ['Metis', 200, -32000, 'gas price too low: 100 wei, use at least tx.gasPrice = 200 wei', CHAINLINK, RAW],
+    ['Moonbeam, pool', 200, -32603, 'submit transaction to pool failed: Pool(Stale)', CHAINLINK, RAW],
+    ['Klaytn, pool', 200, -32000, 'there is another tx which has the same nonce in the tx pool', CHAINLINK, RAW],
+    ['zkSync', 200, -32000, 'Not enough gas for transaction validation', CHAINLINK, RAW],
+    ['zkSync', 200, -32000, 'oversized data. max: 120000; actual: 130000', CHAINLINK, RAW],
+    ['zkEVM', 200, -32000, 'not enough step counters to continue the execution', CHAINLINK, RAW],
+    ['Linea', 200, -32000, 'Transaction line count for module HUB=216 is above the limit 52', 'Consensys/linea-monorepo: eth_sendRawTransaction', RAW],
+    ['Conflux, pool', 200, -32602, 'tx already exist', 'github.com/Conflux-Chain/conflux-developer-site/pull/55', RAW],
   ],
 
   quota: [
@@ -115,6 +142,16 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       QUOTED,
     ],
     ['BlockVision', 200, -32607, 'The call limit has been reached, please upgrade your subscription plan', BLOCKVISION],
+    ['dRPC', 403, 10, 'User balance exceeded', 'github.com/subsquid/squid-sdk/pull/504'],
+    ['dRPC, over a proxy that makes it 200', 200, 10, 'User balance exceeded', 'github.com/subsquid/squid-sdk/pull/504'],
+    ['Conduit', 403, -32403, 'account is over spend limit', CONDUIT],
+    [
+      'Moralis',
+      401,
+      undefined,
+      '{"message":"Validation service blocked: Your plan: free-plan-daily total included usage has been consumed, please upgrade your plan here, https://moralis.io/pricing"}',
+      QUOTED,
+    ],
   ],
 
   auth: [
@@ -127,6 +164,12 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Ankr', 200, -32052, 'API key is not allowed to access blockchain', QUOTED],
     ['Besu', 200, -40100, 'Unauthorized', BESU],
     ['a gateway', 200, -32000, 'Invalid API key', QUOTED],
+    ['Conduit', 401, -32401, 'invalid rpc key. visit https://app.conduit.xyz/rpc-keys to create a valid key', CONDUIT],
+    ['Conduit', 403, -32403, 'disabled rpc key', CONDUIT],
+    ['Ankr', 401, undefined, 'message: API key not found, trace_id: 4b1f', 'ankr.com/docs/rpc-service/errors/overview'],
+    ['Ankr', 401, -32001, 'Missing API key (x-ankr-api-key header or Bearer token).', 'ankr.com/docs/agentic-rpc/troubleshooting'],
+    ['Alchemy', 200, -32600, 'App is inactive', 'github.com/EspressoSystems/espresso-network/pull/4838'],
+    ['Alchemy', 200, -32600, 'BNB_MAINNET is not enabled for this app. Visit https://dashboard.alchemy.com/apps to enable the network.', QUOTED],
   ],
 
   'range-too-large': [
@@ -221,6 +264,20 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Tenderly', 200, -32602, 'invalid params', QUOTED, { ...LOGS, data: 'Block range too large for public endpoint' }],
     ['a gateway', 200, -32602, 'invalid params', QUOTED, { ...LOGS, data: 'Query returned more than 50000 results. Try with this block range [0x1, 0x2]' }],
     ['BSC', 200, -32005, 'limit exceeded', QUOTED],
+    ['Conduit', 200, -32005, 'logs count limit exceeded (10000) consider refine/narrow down your query', CONDUIT],
+    ['Erigon', 200, -32000, 'query returns too many logs, narrow your filter: 20000', 'github.com/trezor/blockbook/pull/1692'],
+    ['zkEVM', 200, -32602, 'logs are limited to a 10000 block range', 'github.com/0xPolygon/zkevm-node/issues/3136'],
+    ['Energy Web', 200, -32000, 'Query requested more than 10.000 blocks', 'github.com/energywebfoundation/origin/issues/2378'],
+    ['BlockPI', 200, -32005, 'eth_getLogs block range too large, range: 33636, max: 3500', 'MASQ-Project/Node BlockchainBridge tests'],
+    ['a node', 200, -32000, 'block range should be less than or equal to 2000', QUOTED],
+    ['Monad', 200, -32602, 'Invalid block range', 'docs.monad.xyz/openrpc/rpc-error-codes'],
+    [
+      'Horizen',
+      200,
+      -32602,
+      'Log response size exceeded. You can make eth_getLogs requests with up to a 10000 response size. Limit some parameters and try again.',
+      'github.com/HorizenOfficial/Sidechains-SDK/pull/835',
+    ],
   ],
 
   'batch-too-large': [
@@ -254,6 +311,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Polygon Edge', 200, -32600, 'Batch request length too long', '0xPolygon/polygon-edge jsonrpc/dispatcher.go'],
     ['BSC', 200, -32005, 'method eth_call in batch triggered rate limit', QUOTED],
     ['BSC', 200, -32005, 'method eth_getLogs in batch triggered rate limit', QUOTED, LOGS],
+    ['Conduit', 400, -32014, 'Sorry, the maximum batch request size is 100. Please reduce the size of your request and try again.', CONDUIT],
   ],
 
   'response-too-large': [
@@ -342,6 +400,39 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ],
     ['a proxy, in text', 200, undefined, 'Too Many Requests', QUOTED],
     ['nginx', 200, undefined, '<html><head><title>429 Too Many Requests</title></head></html>', 'nginx limit_req'],
+    ['Conduit', 429, -32017, 'Rate Limit Exceeded. Please get an api key at https://app.conduit.xyz/nodes to increase your rate limit.', CONDUIT],
+    [
+      'WalletConnect',
+      200,
+      undefined,
+      '{"status":"FAILED","reasons":[{"field":"","description":"Requests per second limit exceeded"}]}',
+      'github.com/reown-com/blockchain-api/pull/1175',
+    ],
+    ['ZAN', 200, -32000, 'cu limit exceeded', 'github.com/KyberNetwork/kyberswap-interface/pull/3374'],
+    ['a provider', 200, -32005, 'Request exceeded the allowed RPS', 'erpc/erpc tests'],
+    ['Arc', 200, -32000, 'Request exceeds defined limit.', QUOTED],
+    ['Arc, logs', 200, -32000, 'Request exceeds defined limit.', QUOTED, LOGS],
+    [
+      'a gateway, in text',
+      200,
+      undefined,
+      'Too Many Requests, [code:OVER_LIMIT current_limit:{requests_per_unit:1500 unit:MINUTE}]',
+      'github.com/foundry-rs/foundry/issues/2122',
+    ],
+    [
+      'Base, behind a proxy',
+      200,
+      -32000,
+      '429 Too Many Requests: {"jsonrpc":"2.0","error":{"code":-32016,"message":"over rate limit"},"id":2239375}\n',
+      'github.com/base/node/issues/368',
+    ],
+    [
+      'MaticVigil',
+      429,
+      undefined,
+      '{"error":{"details":"Rate limit exceeded: 40 per 1 second. Check response body for more details on backoff."}}',
+      'github.com/mysteriumnetwork/payments/pull/129',
+    ],
   ],
 
   overloaded: [
@@ -354,6 +445,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['proxyd', 429, -32012, 'backend is over capacity', PROXYD],
     ['proxyd', 503, -32018, 'backend is currently not healthy to serve traffic', PROXYD],
     ['a provider', 200, -32000, 'under too much load', ERPC],
+    ['Ankr', 200, -32055, 'No nodes available', 'ankr.com/docs/rpc-service/errors/overview'],
   ],
 
   server: [
@@ -361,6 +453,27 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['dRPC', 200, 5, "Can't route your request to suitable provider", QUOTED],
     ['dRPC', 500, 19, 'Temporary internal error. Please retry, trace-id: 5f3c', QUOTED],
     ['geth', 200, -32000, 'method handler crashed', 'ethereum/go-ethereum rpc/service.go'],
+    ['Alchemy', 200, -32001, 'Unable to complete request at this time.', 'github.com/subsquid/squid-sdk/pull/504'],
+    [
+      'Uniblock',
+      200,
+      -32503,
+      'Errors from the following providers prevented the request from being fulfilled: dRPC, Alchemy.',
+      'github.com/subsquid/squid-sdk/pull/504',
+    ],
+    ['Pocket', 200, -32050, 'Relay attempts exhausted', 'github.com/SansegoTek/DFKQuestRunner/issues/19'],
+    [
+      'Pocket',
+      200,
+      -31002,
+      'the response returned by the endpoint is not a valid JSONRPC response',
+      'pokt-network/path qos/heuristic/analyzer_test.go',
+      { data: { endpoint_response: 'Bad Gateway' } },
+    ],
+    ['Conduit', 502, -32010, 'invalid response: unexpected end of JSON input', CONDUIT],
+    ['Conduit', 500, -32013, 'backend returned an invalid response', CONDUIT],
+    ['a light geth', 200, -32000, 'no suitable peers available', 'github.com/nblockchain/geewallet/pull/314'],
+    ['MegaETH, 2025', 200, -32000, 'rabbit hole is full. Please try again later', 'github.com/megaeth-labs/documentation/pull/83'],
   ],
 
   lagging: [
@@ -390,6 +503,57 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Avalanche', 200, -32000, 'cannot query unfinalized data: requested block 5 after last accepted block 4', 'ava-labs/coreth'],
     ['Sei', 200, -32000, 'could not find block for height 826401374464', QUOTED],
     ['proxyd', 400, -32019, 'block is out of range', PROXYD],
+    ['eRPC', 200, -32503, 'gave up retrying on network-level after 1.48s: 1 upstream not synced', 'github.com/subsquid/squid-sdk/pull/563'],
+    ['Alchemy', 200, -32602, 'block not found 44502287', 'github.com/ponder-sh/ponder/issues/1364', LOGS],
+    [
+      'OpenEthereum',
+      200,
+      -32000,
+      'One of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found',
+      'github.com/hoprnet/hoprnet/issues/3342',
+      { ...LOGS, data: '0x1363019' },
+    ],
+    [
+      'OpenEthereum',
+      200,
+      -32000,
+      'This request is not supported because your node is running with state pruning. Run with --pruning=archive.',
+      'github.com/openethereum/openethereum/issues/178: also said of blocks to come',
+    ],
+    ['OpenEthereum', 200, -32602, 'Unknown block number', 'github.com/graphprotocol/graph-node/issues/2005'],
+    [
+      'Nethermind, trace',
+      200,
+      -32603,
+      'Internal error',
+      'github.com/NethermindEth/nethermind/issues/8600',
+      { data: 'Nethermind.Trie.MissingTrieNodeException: Node A: P: H:0x08cf is missing from the DB\n   at Nethermind.Trie' },
+    ],
+    [
+      'Nethermind, 2022',
+      200,
+      -32603,
+      'Error during rpc-method >>trace_filter<<: Internal error',
+      'github.com/NethermindEth/nethermind/issues/4143',
+      { data: 'Nethermind.Trie.TrieException: Failed to load key d16a from root hash 0xb095\n ---> Node 0xb095 is missing from the DB' },
+    ],
+    ['geth, trace', 200, -32000, 'required historical state unavailable (reexec=128)', 'github.com/blockscout/blockscout/issues/2219'],
+    ['geth', 200, -32000, 'historical state not available in path scheme yet', 'github.com/primev/mev-commit/pull/420'],
+    ['geth', 200, -32000, "state histories haven't been fully indexed yet", NODECORE],
+    ['Erigon', 200, -32000, 'body not found for block 100', NODECORE],
+    ['Rootstock', 200, -32000, 'State not found for block with hash 0xab', NODECORE],
+    [
+      'Monad',
+      200,
+      -32602,
+      'Block requested not found. Request might be querying historical state that is not available. If possible, reformulate query to point to more recent blocks',
+      NODECORE,
+    ],
+    ['Cosmos SDK', 200, -32000, 'failed to load state at height 100; version does not exist (latest height: 9000)', NODECORE],
+    ['Cronos', 200, -32000, 'Version has either been pruned, or is for a future block height', NODECORE],
+    ['Sei', 200, -32000, 'requested height 90000 is not yet available; safe latest is 89990', 'sei-protocol/sei-chain evmrpc'],
+    ['zkSync', 200, -32602, "Block with such an ID doesn't exist yet", 'matter-labs/zksync-era Web3Error'],
+    ['Hardhat', 200, -32000, 'Received invalid block tag 44. Latest block number is 38', 'NomicFoundation/hardhat'],
   ],
 
   pruned: [
@@ -418,6 +582,37 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['publicnode, logs', 403, -32602, 'Archive requests require a personal token. Get one at: https://www.allnodes.com/publicnode', QUOTED, LOGS],
     ['Infura', 403, -32002, 'project ID does not have access to archive state', 'github.com/status-im/status-go/pull/2107'],
     ['Alchemy', 200, -32600, 'Invalid Request. Requested data is older than 128 blocks.', QUOTED],
+    [
+      'Erigon',
+      200,
+      -32000,
+      'state transitaion failed: seek with txNum=1962853355 but data before txNum=2662500000 is not available: blockNum=16999999',
+      'github.com/erigontech/erigon/issues/13198',
+      LOGS,
+    ],
+    ['Erigon', 200, -32000, 'old data not available due to pruning: from tx: 1962853355, min tx: 2662500000', 'github.com/erigontech/erigon/pull/19339', LOGS],
+    ['op-geth', 200, -32000, 'no historical RPC is available for this historical (pre-bedrock) execution request', 'ethereum-optimism/op-geth'],
+    ['Celo', 200, -32801, 'no historical RPC is available for this historical (pre-L2) execution request', QUOTED],
+    ['CometBFT', 200, -32000, 'height 1 is not available, lowest height is 2', 'cometbft/cometbft rpc/core/env.go'],
+    ['Kava', 200, -32000, 'Node state is pruned', NODECORE],
+    ['Sei', 200, -32000, 'requested height 3 has been pruned; earliest available is 100', 'sei-protocol/sei-chain evmrpc'],
+    [
+      'Moonbeam',
+      200,
+      -32603,
+      'UnknownBlock: State already discarded for 0x2f0555cc76fc2840a25a6ea3b9637146806f1f44b090c175ffde2a7e5ab36c03',
+      'paritytech/polkadot-sdk',
+    ],
+    ['zkSync', 200, -32602, 'Block with such an ID is pruned; the first retained block is 100', 'matter-labs/zksync-era Web3Error'],
+    ['Sonic', 200, -32000, 'state does not maintain archive data', 'Fantom-foundation/Carmen'],
+    [
+      'publicnode',
+      200,
+      -32701,
+      'History has been pruned for this block. To remove restrictions, order a dedicated full node here: https://www.allnodes.com/bor/host',
+      QUOTED,
+    ],
+    ['Chainstack', 403, -32002, 'Access to archival, debug, or trace data is not included in your current plan', NODECORE],
   ],
 
   timeout: [
@@ -428,6 +623,9 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Besu', 200, -32603, 'Timeout expired', BESU],
     ['proxyd', 504, -32015, 'gateway timeout', PROXYD],
     ['dRPC', 408, 30, 'Request timeout on the free tier, please upgrade your tier to the paid one', 'github.com/enviodev/hyperindex/issues/715'],
+    ['a node', 200, -32000, 'evm timeout', 'github.com/BobTheBuidler/dank_mids/pull/662'],
+    ['Frontier', 200, -32603, 'query timeout of 10 seconds exceeded', 'github.com/Analog-Labs/chain-connectors/issues/275', LOGS],
+    ['Conduit', 408, -32408, 'request timeout', CONDUIT],
   ],
 
   unsupported: [
@@ -480,6 +678,11 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       LASSO,
       LOGS,
     ],
+    ['Conduit', 403, -32001, 'rpc method is not available', CONDUIT],
+    ['Chainstack', 200, -32612, 'Custom tracers are disabled by default', 'docs.chainstack.com/docs/error-reference', { method: 'debug_traceCall' }],
+    ['meowrpc', 200, -32000, 'The method eth_call is not supported.', 'github.com/nblockchain/geewallet/pull/314'],
+    ['ZAN', 200, -32000, 'cu limit exceeded; Method "eth_getLogs" is not available', QUOTED, LOGS],
+    ['publicnode', 200, -32701, 'Please, specify less number of addresses', 'jaxernst/lasso-rpc: seen in production', LOGS],
   ],
 
   invalid: [
@@ -498,6 +701,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
   auth: [
     ['a gateway', 401, undefined, '', 'RFC 9110'],
+    ['CloudFront', 403, undefined, '<H1>ERROR</H1><H2>The request could not be satisfied.</H2>Request blocked.', 'github.com/web3/web3.js/issues/1448'],
     ['QuickNode, endpoint disabled', 403, undefined, 'Forbidden', QUICKNODE],
   ],
   quota: [
@@ -512,6 +716,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['a gateway', 429, undefined, '', 'RFC 6585'],
     ['EIP-1474', 200, -32005, 'Limit exceeded', EIP1474],
     ['QuickNode', 200, -32007, 'please wait', QUICKNODE],
+    ['TheRPC', 200, -32029, 'slow down', 'github.com/reown-com/blockchain-api/pull/1102'],
     ['QuickNode', 200, -32009, 'slow down', 'erpc/erpc thirdparty/quicknode.go'],
     ['Jito', 200, -32097, 'congested', QUOTED],
     ['Hedera', 200, -32605, 'slow down', 'hiero-ledger/hiero-json-rpc-relay errors'],
@@ -535,6 +740,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['viem', 200, -1, 'Unknown error', 'wevm/viem utils/buildRequest.ts: shouldRetry'],
     ['EIP-1474', 200, -32002, 'Resource unavailable', EIP1474],
     ['Cloudflare', 200, -32046, 'Cannot fulfill request', QUOTED],
+    ['Cloudflare', 520, undefined, 'error code: 520', 'github.com/blockfrost/blockfrost-js/pull/278'],
     ['nginx', 502, undefined, '<html><center><h1>502 Bad Gateway</h1></center></html>', 'nginx'],
     ['a gateway', 503, undefined, '', 'RFC 9110'],
   ],
@@ -546,7 +752,11 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['OpenEthereum', 200, -32015, 'Bad instruction', 'openethereum/openethereum'],
   ],
   pruned: [['EIP-4444', 200, 4444, 'gone', 'eips.ethereum.org/EIPS/eip-4444']],
-  'not-found': [['a wrong path', 404, undefined, '', 'RFC 9110']],
+  'not-found': [
+    ['a wrong path', 404, undefined, '', 'RFC 9110'],
+    ['Kong', 404, undefined, '{"message":"no Route matched with those values"}', 'github.com/hyperlane-xyz/hyperlane-monorepo/pull/2021'],
+    ['Kubernetes', 404, undefined, 'default backend - 404', 'github.com/hyperlane-xyz/hyperlane-monorepo/pull/2021'],
+  ],
   timeout: [
     ['a proxy', 408, undefined, '', 'RFC 9110'],
     ['nginx', 504, undefined, '<html></html>', 'RFC 9110'],
@@ -561,5 +771,7 @@ export const unknown: readonly Sample[] = [
   ['geth', 200, -32000, 'filter not found', GETH, { method: 'eth_getFilterChanges' }],
   ['Arbitrum', 200, -32000, 'sequencer pending tx pool full, please try again', CHAINLINK, RAW],
   ['a node that knows logs only', 200, -32000, 'block range is too wide', 'a block range is a matter of logs only'],
+  ['publicnode', 200, -32000, 'This range of parameters is not supported', 'jaxernst/lasso-rpc: seen in production', LOGS],
+  ['geth, pool', 200, -32000, 'txpool is full', CHAINLINK, RAW],
   ['another method', 200, -32000, 'already known', 'a pool is a matter of sends only'],
 ]

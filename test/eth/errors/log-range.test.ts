@@ -34,6 +34,10 @@ describe('the limit that a refusal of a logs query names', () => {
     ['block range too large (2001), maximum allowed is 2000 blocks', 2000],
     ['maximum [from, to] blocks distance: 10000', 10_000],
     ['too wide blocks range, the limit is 100', 100],
+    ['logs are limited to a 10000 block range', 10_000],
+    ['Query requested more than 10.000 blocks', 10_000],
+    ['eth_getLogs block range too large, range: 33636, max: 3500', 3500],
+    ['block range should be less than or equal to 2000', 2000],
     ['Query returned more than 10000 results. Try with this block range [0x2e18, 0x2e3a].', 35],
     ['query exceeds max results 20000, retry with the range 6000000-6000509', 510],
   ])('%s', (message, limit) => {
@@ -48,6 +52,8 @@ describe('the limit that a refusal of a logs query names', () => {
     'block range is too wide',
     'Block range limit exceeded. See more details at https://docs.chainstack.com/docs/limits#evm-range-limits',
     'limit exceeded',
+    'logs count limit exceeded (10000) consider refine/narrow down your query',
+    'query returns too many logs, narrow your filter: 20000',
     'You are limited to a maximum of 25 requests per second',
   ])('none: %s', (message) => {
     expect(rangeLimit(message)).toBeUndefined()
