@@ -24,8 +24,8 @@ export const logRangeRows: readonly FailureRow[] = [
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded|should be (?:less|smaller) than)|^invalid block range$/i,
-    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Monad, Moonbeam, Optimism, Scroll, Sei, Somnia, Swell',
+      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater|higher) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded|should be (?:less|smaller) than)|^invalid block range$/i,
+    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Monad, Moonbeam, Optimism, Ronin, Scroll, Sei, Somnia, Swell',
   },
   {
     kind: 'range-too-large',
@@ -45,14 +45,14 @@ export const logRangeRows: readonly FailureRow[] = [
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|(?:logs for|requested) more than) [\d,.]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
+      /limited to (?:a )?(?:\d{1,30} - )?[\d,]{1,30}[km]? (?:blocks? )?range|(?:limited to|at most|(?:logs for|requested|query) more than) [\d,.]{1,30} blocks?\b|\brange is limited to [\d,]{1,30}\b/i,
     source: '1RPC, BlockPI, Coinbase, Energy Web, Pocket (-32064), QuickNode (-32614), zkEVM',
   },
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size|too wide blocks range/i,
-    source: 'Ethermint, Harmony, Sonic',
+    message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size|too wide blocks range|spans too many blocks|query set is too large/i,
+    source: 'Confura, Ethermint, Harmony, Sonic',
   },
   {
     kind: 'range-too-large',
@@ -122,7 +122,7 @@ const LIMITS: readonly RegExp[] = [
   /max(?:imum)? (?:allowed )?(?:block )?range(?: is|:| =)? ([\d,]{1,30})([km])?/i,
   /too (?:large|wide),? ?\(?max(?:imum)? (?:is |range: )?([\d,]{1,30})([km])?/i,
   /limited to (?:a )?(?:\d{1,30} - )?([\d,]{1,30})([km])? ?(?:blocks?|range)/i,
-  /(?:at most|(?:logs for|requested) more than) ([\d,.]{1,30}) blocks?/i,
+  /(?:at most|(?:logs for|requested|query) more than) ([\d,.]{1,30}) blocks?/i,
   /too large, range: [\d,]{1,30}, max: ([\d,]{1,30})/i,
   /range should be (?:less|smaller) than (?:or equal to )?([\d,]{1,30})/i,
   /range is limited to ([\d,]{1,30})/i,
@@ -134,4 +134,5 @@ const LIMITS: readonly RegExp[] = [
   /blocks distance: ([\d,]{1,30})/i,
   /smaller than size ([\d,]{1,30})/i,
   /blocks range, the limit is ([\d,]{1,30})/i,
+  /spans too many blocks[,;:] (?:only|block range limit) ([\d,]{1,30})/i,
 ]

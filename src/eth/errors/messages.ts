@@ -8,6 +8,9 @@ import type { FailureRow } from './rule.ts'
  * and -32015 mean one thing to a node and another to a gateway.
  */
 export const messageRows: readonly FailureRow[] = [
+  // Before reverts, whose code it borrows: a revert does not say this alone.
+  { kind: 'lagging', code: 3, message: /^unknown block$/i, source: 'Alchemy, of a block near the head' },
+
   // The EVM and the transaction pool. First, since a contract can revert with any message.
   { kind: 'execution', code: 3, source: 'geth: revert with data' },
   {
@@ -18,12 +21,13 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'execution',
     message:
-      /insufficient (?:funds for|balance for transfer)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\binvalid sender\b|replay-protected|transaction to pool failed|line count for module/i,
+      /insufficient (?:funds for|balance for transfer|fee\b)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\btx too large|\binvalid sender\b|invalid chain id for signer|failed precheck with status|failed to (?:pay the fee to the operator|serialize transaction)|replay-protected|transaction to pool failed|line count for module/i,
     source: 'geth txpool and state transition; Besu, Erigon, anvil and reth word them alike; Arbitrum, Celo, Klaytn, Linea, Metis, Moonbeam, zkEVM, zkSync',
   },
   {
     kind: 'execution',
-    message: /^(?:Upfront cost exceeds account balance|Sender account not authorized|(?:blob )?gas price below|Invalid signature$|Insufficient funds\b)/i,
+    message:
+      /^(?:Upfront cost exceeds account balance|Sender account not authorized|(?:blob )?gas price below|Invalid signature$|(?:: )?Insufficient funds\b)/i,
     source: 'Besu (-32002, -32004, -32007, -32009), OpenEthereum: codes that mean other things elsewhere',
   },
   {
@@ -39,10 +43,11 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'pruned',
     message:
-      /pruned history|not available due to pruning|\b(?:is|has been) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
+      /pruned history|not available due to pruning|\b(?:is|has been|already) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
     source:
-      'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
+      'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Confura, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
   },
+  { kind: 'pruned', method: /^eth_getProof$/, message: /\bis limited to a [\d,]{1,30} range/, source: 'QuickNode (-32615): recent blocks' },
 
   // This key will get no answer.
   {
@@ -101,13 +106,13 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'overloaded',
     message:
-      /\boverloaded\b|too busy|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|(?:backends?|nodes?|servers?) available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
+      /\boverloaded\b|too busy|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|(?:full )?(?:backends?|nodes?|servers?) available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
     source: 'Erigon and Nethermind (-32005, HTTP 503), reth (-32009), proxyd (-32010 to -32012, -32018), Ankr (-32055), gateways',
   },
   {
     kind: 'server',
     message:
-      /can't route your request|temporary internal error|unable to complete request at this time|method handler crashed|no suitable peers available|relay attempts exhausted|not a valid json-?rpc response|returned an invalid response|^invalid response: |prevented the request from being fulfilled/i,
+      /can't route your request|temporary internal error|unable to complete request at this time|(?:method handler|middleware) crashed|no suitable peers available|relay attempts exhausted|not a valid json-?rpc response|returned an invalid response|^invalid response: |prevented the request from being fulfilled/i,
     source: 'dRPC (5, 12: another call may pass), Alchemy (-32001), geth, Pocket (-32050, -31002), Conduit (-32010, -32013), Uniblock (-32503)',
   },
 
@@ -115,9 +120,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'lagging',
     message:
-      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head|body not found for block|blocks specified in filter .{1,60} cannot be found|such an id doesn't exist yet|(?:block|height) \d{1,30} is not yet available|latest block number is \d|upstream not synced/i,
+      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head|body not found for block|blocks specified in filter .{1,60} cannot be found|such an id doesn't exist yet|(?:block|height) \d{1,30} is not yet available|latest block number is \d|upstream not synced|unfinalized data|requested data not available|invalid block height/i,
     source:
-      'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), eRPC (-32503), Nitro, OpenEthereum, Sei, zkSync, anvil, Hardhat, Avalanche',
+      'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), eRPC (-32503), Nitro, OpenEthereum, Sei, zkSync, anvil, Hardhat, Avalanche, Arc and Goldsky (-32014), Hyperliquid (-32603)',
   },
   {
     kind: 'lagging',

@@ -119,6 +119,13 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['zkEVM', 200, -32000, 'not enough step counters to continue the execution', CHAINLINK, RAW],
     ['Linea', 200, -32000, 'Transaction line count for module HUB=216 is above the limit 52', 'Consensys/linea-monorepo: eth_sendRawTransaction', RAW],
     ['Conflux, pool', 200, -32602, 'tx already exist', 'github.com/Conflux-Chain/conflux-developer-site/pull/55', RAW],
+    ['Sei, pool', 200, -32000, 'insufficient fee', CHAINLINK, RAW],
+    ['a wrapped geth, pool', 200, -32000, ': insufficient funds', CHAINLINK, RAW],
+    ['zkSync, pool', 200, -32000, 'Tx too large. Max size is 120000', CHAINLINK, RAW],
+    ['Hedera', 200, -32000, 'failed precheck with status INVALID_SIGNATURE', CHAINLINK, RAW],
+    ['Treasure', 200, -32000, 'invalid chain id for signer', CHAINLINK, RAW],
+    ['zkSync', 200, -32000, 'Failed to pay the fee to the operator', CHAINLINK, RAW],
+    ['zkSync', 200, -32000, 'Failed to serialize transaction', CHAINLINK, RAW],
   ],
 
   quota: [
@@ -278,6 +285,19 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       'Log response size exceeded. You can make eth_getLogs requests with up to a 10000 response size. Limit some parameters and try again.',
       'github.com/HorizenOfficial/Sidechains-SDK/pull/835',
     ],
+    ['a gateway', 200, -32602, 'query spans too many blocks, only 10000000 are allowed', QUOTED],
+    ['a gateway', 200, -32602, 'query spans too many blocks: block range limit 4000000', QUOTED],
+    ['a chain', 200, -32602, 'eth_getLogs block range too large: 1600 blocks requested, filtered queries on this chain are limited to 200 blocks.', QUOTED],
+    ['Confura', 200, -32000, 'query set is too large, please narrow down your filter condition', 'github.com/Conflux-Chain/conflux-documentation/issues/335'],
+    [
+      'Confura',
+      200,
+      -32000,
+      'result set to be queried is too large with more than 10000 logs, please narrow down your filter condition',
+      'github.com/Conflux-Chain/conflux-documentation/issues/335',
+    ],
+    ['Ronin', 200, -32000, 'filter block range is higher than the limit', 'github.com/axieinfinity/ronin-archive/pull/224'],
+    ['Aion', 200, -32000, "jsonrpc - eth_newFilter(): can't query more than 1000 blocks", 'github.com/aionnetwork/aion/pull/1080'],
   ],
 
   'batch-too-large': [
@@ -446,6 +466,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['proxyd', 503, -32018, 'backend is currently not healthy to serve traffic', PROXYD],
     ['a provider', 200, -32000, 'under too much load', ERPC],
     ['Ankr', 200, -32055, 'No nodes available', 'ankr.com/docs/rpc-service/errors/overview'],
+    ['Confura', 200, -32000, 'no full node available', 'github.com/Conflux-Chain/conflux-documentation/issues/335'],
   ],
 
   server: [
@@ -474,6 +495,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Conduit', 500, -32013, 'backend returned an invalid response', CONDUIT],
     ['a light geth', 200, -32000, 'no suitable peers available', 'github.com/nblockchain/geewallet/pull/314'],
     ['MegaETH, 2025', 200, -32000, 'rabbit hole is full. Please try again later', 'github.com/megaeth-labs/documentation/pull/83'],
+    ['Confura', 200, -32000, 'RPC middleware crashed', 'github.com/Conflux-Chain/conflux-documentation/issues/335'],
   ],
 
   lagging: [
@@ -554,6 +576,18 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Sei', 200, -32000, 'requested height 90000 is not yet available; safe latest is 89990', 'sei-protocol/sei-chain evmrpc'],
     ['zkSync', 200, -32602, "Block with such an ID doesn't exist yet", 'matter-labs/zksync-era Web3Error'],
     ['Hardhat', 200, -32000, 'Received invalid block tag 44. Latest block number is 38', 'NomicFoundation/hardhat'],
+    ['Alchemy, a block near the head', 400, 3, 'Unknown block', 'github.com/erpc/erpc/pull/999', { method: 'eth_getBlockReceipts' }],
+    ['Avalanche', 200, -32000, 'cannot query unfinalized data', 'github.com/subsquid/squid-sdk/pull/559', { method: 'debug_traceBlockByHash' }],
+    ['Hyperliquid', 200, -32603, 'invalid block height: 57603085', 'github.com/subsquid/squid-sdk/pull/513', { method: 'eth_getBlockByNumber' }],
+    ['Arc', 200, -32014, 'requested data not available', QUOTED, LOGS],
+    [
+      'Klaytn',
+      200,
+      -32000,
+      'historical state unavailable. tried regeneration but not possible, possibly due to state migration/pruning or global state saving interval is bigger than reexec value (reexec=128)',
+      'github.com/klaytn/klaytn/pull/2103',
+      { method: 'debug_traceBlockByNumber' },
+    ],
   ],
 
   pruned: [
@@ -613,6 +647,15 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       QUOTED,
     ],
     ['Chainstack', 403, -32002, 'Access to archival, debug, or trace data is not included in your current plan', NODECORE],
+    ['Confura', 200, -32000, 'event logs are too stale (already pruned)', 'github.com/Conflux-Chain/conflux-documentation/issues/335', LOGS],
+    [
+      'QuickNode',
+      413,
+      -32615,
+      'eth_getProof is limited to a 5 range, upgrade from discover plan at https://dashboard.quicknode.com/billing/plan to increase the limit',
+      QUOTED,
+      { method: 'eth_getProof' },
+    ],
   ],
 
   timeout: [
@@ -626,6 +669,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['a node', 200, -32000, 'evm timeout', 'github.com/BobTheBuidler/dank_mids/pull/662'],
     ['Frontier', 200, -32603, 'query timeout of 10 seconds exceeded', 'github.com/Analog-Labs/chain-connectors/issues/275', LOGS],
     ['Conduit', 408, -32408, 'request timeout', CONDUIT],
+    ['Confura', 200, -32000, 'query timeout with duration exceeds 3s', 'github.com/Conflux-Chain/conflux-documentation/issues/335', LOGS],
   ],
 
   unsupported: [
@@ -744,7 +788,10 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['nginx', 502, undefined, '<html><center><h1>502 Bad Gateway</h1></center></html>', 'nginx'],
     ['a gateway', 503, undefined, '', 'RFC 9110'],
   ],
-  lagging: [['Nethermind', 200, -32001, 'Resource not found', NETHERMIND]],
+  lagging: [
+    ['Nethermind', 200, -32001, 'Resource not found', NETHERMIND],
+    ['Nethermind', 200, -32001, "Receipt not available for 'To' block '30865797'.", 'github.com/valory-xyz/trader/issues/129', LOGS],
+  ],
   execution: [
     ['EIP-1474', 200, -32003, 'Transaction rejected', EIP1474],
     ['OpenEthereum', 200, -32010, 'Transaction cost exceeds current gas limit.', QUICKNODE],

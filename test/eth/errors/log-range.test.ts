@@ -38,6 +38,12 @@ describe('the limit that a refusal of a logs query names', () => {
     ['Query requested more than 10.000 blocks', 10_000],
     ['eth_getLogs block range too large, range: 33636, max: 3500', 3500],
     ['block range should be less than or equal to 2000', 2000],
+    ['query spans too many blocks, only 10000000 are allowed', 10_000_000],
+    ['query spans too many blocks; only 5000 allowed for this request', 5000],
+    ['query spans too many blocks: block range limit 4000000', 4_000_000],
+    ['eth_getLogs block range too large: 1600 blocks requested, filtered queries on this chain are limited to 200 blocks.', 200],
+    ["jsonrpc - eth_newFilter(): can't query more than 1000 blocks", 1000],
+    ['from_block is too far, max block range is 1024', 1024],
     ['Query returned more than 10000 results. Try with this block range [0x2e18, 0x2e3a].', 35],
     ['query exceeds max results 20000, retry with the range 6000000-6000509', 510],
   ])('%s', (message, limit) => {
