@@ -43,6 +43,7 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'quota', code: -32607, source: 'BlockVision: call limit' },
   { kind: 'quota', code: 402, source: 'Infura: daily credits' },
   { kind: 'rate-limit', code: 429, source: 'Alchemy, Infura' },
+  { kind: 'lagging', code: -39001, source: 'execution-apis: unknown block' },
   { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
 
   // HTTP again, for bodies without an error object and errors whose code says nothing.
@@ -58,7 +59,7 @@ export const failureRows: readonly FailureRow[] = [
   {
     kind: 'execution',
     message:
-      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit reached)|sender not an eoa|genesis is not traceable|max code size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
+      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit reached)|sender not an eoa|genesis is not traceable|max (?:code|initcode) size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
     source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
   },
 

@@ -21,7 +21,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'execution',
     message:
-      /insufficient (?:funds for|balance for transfer|fee\b)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\btx too large|\binvalid sender\b|invalid chain id for signer|failed precheck with status|failed to (?:pay the fee to the operator|serialize transaction)|replay-protected|transaction to pool failed|line count for module/i,
+      /insufficient (?:funds for|balance for transfer|fee\b)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\btx too large|\binvalid sender\b|invalid chain id for signer|failed precheck with status|failed to (?:pay the fee to the operator|serialize transaction)|transaction type not supported|tries to replace pending|\bdelegated accounts|replay-protected|transaction to pool failed|line count for module/i,
     source: 'geth txpool and state transition; Besu, Erigon, anvil and reth word them alike; Arbitrum, Celo, Klaytn, Linea, Metis, Moonbeam, zkEVM, zkSync',
   },
   {
@@ -43,9 +43,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'pruned',
     message:
-      /pruned history|not available due to pruning|\b(?:is|has been|already) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|exceeds max-recreate-state-depth|requested block is too old/i,
+      /pruned history|not available due to pruning|\b(?:is|has been|already) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|lookbacks of more than|exceeds max-recreate-state-depth|requested block is too old/i,
     source:
-      'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Confura, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
+      'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Confura, Lotus, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
   },
   { kind: 'pruned', method: /^eth_getProof$/, message: /\bis limited to a [\d,]{1,30} range/, source: 'QuickNode (-32615): recent blocks' },
 
@@ -120,9 +120,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'lagging',
     message:
-      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head|body not found for block|blocks specified in filter .{1,60} cannot be found|such an id doesn't exist yet|(?:block|height) \d{1,30} is not yet available|latest block number is \d|upstream not synced|unfinalized data|requested data not available|invalid block height/i,
+      /header (?:for hash )?not found|missing trie node|block (?:\S{1,100} )?not found|unknown block|could not find block|unsupported block number|block(?: \w{1,100})? is not available|not currently canonical|BlockOutOfRange|block (?:number )?(?:is )?out of range|after last accepted block|beyond current head|body not found for block|blocks specified in filter .{1,60} cannot be found|such an id doesn't exist yet|(?:block|height) \d{1,30} is not yet available|latest block number is \d|upstream not synced|unfinalized data|requested data not available|requested a future epoch|cannot find tipset|invalid block height/i,
     source:
-      'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), eRPC (-32503), Nitro, OpenEthereum, Sei, zkSync, anvil, Hardhat, Avalanche, Arc and Goldsky (-32014), Hyperliquid (-32603)',
+      'geth, Erigon, Nethermind, Besu (-39001), reth (-32001), dRPC (26), proxyd (-32019), eRPC (-32503), Nitro, OpenEthereum, Sei, zkSync, anvil, Hardhat, Avalanche, Arc and Goldsky (-32014), Hyperliquid (-32603), Filecoin',
   },
   {
     kind: 'lagging',

@@ -126,6 +126,13 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Treasure', 200, -32000, 'invalid chain id for signer', CHAINLINK, RAW],
     ['zkSync', 200, -32000, 'Failed to pay the fee to the operator', CHAINLINK, RAW],
     ['zkSync', 200, -32000, 'Failed to serialize transaction', CHAINLINK, RAW],
+    ['geth', 200, -32000, 'max initcode size exceeded: code size 60000 limit 49152', GETH],
+    ['geth, pool', 200, -32000, 'transaction type not supported', GETH, RAW],
+    ['geth, pool', 200, -32000, 'future transaction tries to replace pending', GETH, RAW],
+    ['geth, pool', 200, -32000, 'in-flight transaction limit reached for delegated accounts', GETH, RAW],
+    ['geth, pool', 200, -32000, 'gapped-nonce tx from delegated accounts', GETH, RAW],
+    ['Acala, pool', 200, -32603, '1013: Transaction Already Imported: Any { .. }', 'github.com/AcalaNetwork/bodhi.js/issues/341', RAW],
+    ['Parity, pool', 200, -32010, 'Error importing transaction: Transaction(AlreadyImported)', 'github.com/openethereum/parity-ethereum/issues/7176', RAW],
   ],
 
   quota: [
@@ -588,6 +595,16 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       'github.com/klaytn/klaytn/pull/2103',
       { method: 'debug_traceBlockByNumber' },
     ],
+    ['Filecoin (Lotus)', 200, 1, "requested a future epoch (beyond 'latest')", 'filecoin-project/lotus'],
+    [
+      'Filecoin (Lotus)',
+      200,
+      1,
+      'failed to get tipset: cannot get tipset by hash: cannot find tipset with cid bafy2bzacedohyamxmnghya5n63b3irkzacn4qetye2iyh2l34sluwzogijom6',
+      'github.com/filecoin-project/lotus/pull/12539',
+      { method: 'eth_getBlockReceipts' },
+    ],
+    ['mevblocker', 200, -32000, 'block 230d842afd1faceaa3c5c0dacd24228747565c441ed5e1e3a9306c2c6b55d619 not found', 'github.com/paradigmxyz/reth/issues/7368'],
   ],
 
   pruned: [
@@ -656,6 +673,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       QUOTED,
       { method: 'eth_getProof' },
     ],
+    ['Filecoin (Glif)', 200, 1, 'bad tipset height: lookbacks of more than 24h0m0s are disallowed', 'filecoin-project/lotus gateway'],
   ],
 
   timeout: [
@@ -790,6 +808,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
   lagging: [
     ['Nethermind', 200, -32001, 'Resource not found', NETHERMIND],
+    ['Erigon', 200, -39001, 'block "finalized" not available (head block: 21459236)', 'github.com/erigontech/erigon/pull/20149'],
     ['Nethermind', 200, -32001, "Receipt not available for 'To' block '30865797'.", 'github.com/valory-xyz/trader/issues/129', LOGS],
   ],
   execution: [
