@@ -64,7 +64,7 @@ export const failureRows: readonly FailureRow[] = [
   },
 
   // Whatever it was, a later attempt may pass.
-  { kind: 'server', message: /\b(?:try again later|please retry)\b/i, source: 'MegaETH, gateways' },
+  { kind: 'server', message: /\b(?:try again later|please retry)\b|^internal (?:server )?error\b/i, source: 'MegaETH, Tatum (-16504), gateways' },
 ]
 
 /**

@@ -24,8 +24,9 @@ export const logRangeRows: readonly FailureRow[] = [
     kind: 'range-too-large',
     method: LOGS,
     message:
-      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater|higher) than|over [\d,]{1,30} blocks|exceeds? |limit exceeded|should be (?:less|smaller) than)|^invalid block range$/i,
-    source: 'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Monad, Moonbeam, Optimism, Ronin, Scroll, Sei, Somnia, Swell',
+      /\branges? (?:[\d,]{1,30} )?(?:is |are )?(?:too (?:large|wide|big|high)|(?:bigger|larger|greater|higher) than|over (?:limit|[\d,]{1,30} blocks)|exceeds? |limit exceeded|should be (?:less|smaller) than)|^invalid block range$/i,
+    source:
+      'Ankr, Base, Besu, Blast, Chainstack, Cloudflare, dRPC, Infura, LlamaRPC, Lotus, Monad, Moonbeam, Optimism, Ronin, Scroll, Sei, Somnia, Swell, Tatum (-16412)',
   },
   {
     kind: 'range-too-large',
@@ -125,7 +126,7 @@ const LIMITS: readonly RegExp[] = [
   /(?:at most|(?:logs for|requested|query) more than) ([\d,.]{1,30}) blocks?/i,
   /too large, range: [\d,]{1,30}, max: ([\d,]{1,30})/i,
   /range should be (?:less|smaller) than (?:or equal to )?([\d,]{1,30})/i,
-  /range is limited to ([\d,]{1,30})/i,
+  /range is (?:limited to|over limit of) ([\d,]{1,30})/i,
   /ranges? over ([\d,]{1,30}) blocks/i,
   /range (?:[\d,]{1,30} )?exceeds (?:limit of |maximum of )?([\d,]{1,30})/i,
   /range (?:[\d,]{1,30} )?is (?:bigger|larger|greater) than range limit ([\d,]{1,30})/i,

@@ -43,7 +43,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'pruned',
     message:
-      /pruned history|not available due to pruning|\b(?:is|has been|already) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|lookbacks of more than|exceeds max-recreate-state-depth|requested block is too old/i,
+      /pruned history|not available due to pruning|\b(?:is|has been|already) pruned\b|already discarded|data before \S{1,100} is not available|lowest height is|no historical rpc is available|archiv(?:e|al),? (?:node|state|requests?|data|access|debug)|not maintain archive|older than 128 blocks|maximum proof window|lookbacks of more than|beyond max lookback|exceeds max-recreate-state-depth|requested block is too old/i,
     source:
       'geth and reth (4444), Erigon, Nitro, op-geth, publicnode, Confura, Lotus, Infura and Chainstack (-32002), Alchemy (-32600), zkSync (-32602), Moonbeam (-32603), Sei, Sonic, chains of the Cosmos SDK',
   },
@@ -53,14 +53,16 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'quota',
     message:
-      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been )?(?:exceeded|exhausted|reached)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|user balance exceeded|over spend limit|usage has been consumed|reached (?:your|the) free tier|call limit has been reached/i,
-    source: 'Infura, Alchemy, QuickNode (-32003), 1RPC (-32001), Tenderly (-32004), BlockVision (-32607), Conduit (-32403), dRPC (10), Moralis, thirdweb',
+      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been )?(?:exceeded|exhausted|reached)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|user balance exceeded|over spend limit|usage has been consumed|reached (?:your|the) (?:free tier|usage limit)|request cost limit|credit consumption has reached|call limit has been reached/i,
+    source:
+      'Infura, Alchemy, QuickNode (-32003), 1RPC (-32001), Tenderly (-32004), BlockVision (-32607), Conduit (-32403), dRPC (10), InfStones (-2041), Moralis, thirdweb, ZAN (-32005)',
   },
   {
     kind: 'auth',
     message:
-      /must be authenticated|must authenticate|(?:invalid|disabled|deleted) (?:project id|(?:api|rpc)[- ]?key|access token|auth\w{0,20} (?:token|credentials)|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network|\bapp is inactive|not enabled for this app\b/i,
-    source: 'Alchemy, Infura (-32002), Ankr, Conduit (-32401, -32403), dRPC, Besu (-40100), Kong',
+      /must be authenticated|must authenticate|(?:invalid|disabled|deleted) (?:project id|(?:api|rpc)[- ]?key|access token|auth\w{0,20} (?:token|credentials)|jwt)|api[- ]?key (?:is )?(?:invalid|missing|disabled|not (?:found|allowed|valid))|unauthori[sz]ed|(?:missing|no) api[- ]?key|project id required|rejected due to project id|does not have access to this network|\bapp is inactive|not enabled for this app\b|apikey not exist|\b(?:origin|ip)(?: address)? not (?:allowed|[io]n whitelist)|\billegal ip\b|^whitelist limited$|not in project scope/i,
+    source:
+      'Alchemy, Infura (-32002), Ankr, Conduit (-32401, -32403), dRPC, Besu (-40100), BlockVision (-32606), InfStones (-2021), Kong, ZAN (-32000, -32002)',
   },
 
   // The POST was too large.
@@ -93,9 +95,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'rate-limit',
     message:
-      /too many (?:requests?\b|connections)|rate[- ]?limit|request rate exceeded|(?:requests?|calls?|\bcu)(?: per (?:second|minute))? (?:limit|rate) (?:reached|exceeded|exhausted)(?!; method)|exceeded (?:the )?request limit|rps limit|exceeded the allowed rps|request exceeds defined limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
+      /too many (?:requests?\b|connections)|rate[- ]?limit|request rate exceeded|(?:requests?|calls?|\bcu)(?: per (?:second|minute))? (?:limit|rate) (?:reached|exceeded|exhausted)(?!; method)|exceeded (?:the )?request limit|rps limit|exceeded the allowed rps|request exceeds defined limit|^cu limited|over (?:network traffic|compute unit) limit|maximum api usage limit|throttl|being limited|error code: 1015\b/i,
     source:
-      'Infura and NodeReal (-32005), QuickNode (-32007), Chainstack, Ankr (-32090), OnFinality (-32029), proxyd (-32016), Hedera (-32605), Cloudflare (1015), WalletConnect, ZAN, Arc',
+      'Infura and NodeReal (-32005), QuickNode (-32007), Chainstack, Ankr (-32090), OnFinality (-32029), proxyd (-32016), Hedera (-32605), Cloudflare (1015), WalletConnect, ZAN (-32003), Arc, MegaETH (-32021, -32022)',
   },
   {
     kind: 'rate-limit',
@@ -112,8 +114,9 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'server',
     message:
-      /can't route your request|temporary internal error|unable to complete request at this time|(?:method handler|middleware) crashed|no suitable peers available|relay attempts exhausted|not a valid json-?rpc response|returned an invalid response|^invalid response: |prevented the request from being fulfilled/i,
-    source: 'dRPC (5, 12: another call may pass), Alchemy (-32001), geth, Pocket (-32050, -31002), Conduit (-32010, -32013), Uniblock (-32503)',
+      /can't route your request|temporary internal error|unable to complete request at this time|(?:method handler|middleware) crashed|no suitable peers available|relay attempts exhausted|not a valid json-?rpc response|returned an invalid response|^invalid response: |prevented the request from being fulfilled|no healthy upstream|upstream connect error|invalid (?:response from upstream|upstream response)/i,
+    source:
+      'dRPC (5, 12: another call may pass), Alchemy (-32001), geth, Pocket (-32050, -31002), Conduit (-32010, -32013), Uniblock (-32503), Tatum (-16500, -16502, -16503), Envoy',
   },
 
   // This node does not have the block or state, or does not have it yet.
@@ -141,7 +144,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'timeout',
     message:
-      /(?:request|execution|query|context|gateway|evm) (?:deadline exceeded|timed? ?out|timeout)|deadline exceeded|context canceled|timeout expired|execution aborted \(timeout/i,
+      /(?:request|execution|query|context|gateway|evm|node) (?:deadline exceeded|timed? ?out|timeout)|deadline exceeded|context canceled|timeout expired|execution aborted \(timeout/i,
     source: 'geth (-32002), Erigon, Besu (-32603), proxyd (-32015), dRPC (30)',
   },
   {

@@ -114,6 +114,8 @@ describe('messages of nodes and providers', () => {
         'range-too-large before timeout: Alchemy: Query timeout exceeded. Consider reducing your block range.',
         // The plan lacks old state, for which another endpoint has to be asked.
         'pruned before unsupported: Chainstack: Access to archival, debug, or trace data is not included in ',
+        // The data of an internal error says more.
+        'lagging before server: Nethermind, trace: Internal error',
         // They say more than that a later attempt may pass.
         'overloaded before server: a gateway: the server is overloaded, try again later',
         'overloaded before server: reth: Server is busy, try again later',

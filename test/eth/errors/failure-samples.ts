@@ -23,6 +23,7 @@ const DANK = 'BobTheBuidler/dank_mids: Chainstack and QuickNode messages'
 const ENVIO = 'enviodev/hyperindex evm_rpc_source/classify.rs and its tests'
 const ERPC = 'erpc/erpc architecture/evm/error_normalizer.go'
 const GETH = 'ethereum/go-ethereum'
+const INFSTONES = 'docs.infstones.com/docs/response-error-reference'
 const JSONRPSEE = 'paritytech/jsonrpsee types/src/error.rs (reth)'
 const LASSO = 'Lasso.RPC.ErrorClassificationTest'
 const NETHERMIND = 'NethermindEth/nethermind JsonRpc'
@@ -30,6 +31,8 @@ const NODECORE = 'drpcorg/nodecore evm_bounds, drpcorg/dshackle EthereumLowerBou
 const PONDER = 'ponder-sh/ponder packages/utils/src/getLogsRetryHelper.ts'
 const PROXYD = 'ethereum-optimism/infra proxyd/backend.go'
 const RETH = 'paradigmxyz/reth crates/rpc'
+const TATUM = 'docs.tatum.io/docs/gateway-error-code-reference'
+const ZAN = 'docs.zan.top/reference/error-codes'
 const EIP1474 = 'eips.ethereum.org/EIPS/eip-1474'
 const CORPUS = 'ethereum/execution-apis tests'
 const INFURA = 'docs.metamask.io/services/how-to/avoid-rate-limiting'
@@ -166,6 +169,17 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       '{"message":"Validation service blocked: Your plan: free-plan-daily total included usage has been consumed, please upgrade your plan here, https://moralis.io/pricing"}',
       QUOTED,
     ],
+    [
+      '1RPC',
+      200,
+      -32001,
+      "You've reached the usage limit for your current plan. To continue with higher limits and uninterrupted access, please upgrade here: https://www.1rpc.io/#pricing",
+      'docs.1rpc.io: errors',
+    ],
+    ['InfStones', 429, -2041, 'Exceed daily request cost limit of ethereum', INFSTONES],
+    ['InfStones', 429, -2041, 'Exceed request cost limit', INFSTONES],
+    ['ZAN', 403, -32005, 'user credit plan check; credit request service not available, msg:credit consumption has reached the maximum of the package', ZAN],
+    ['a gateway', 200, -32005, 'compute unit quota exceeded', 'docs.lab.au.ro/guide/errors'],
   ],
 
   auth: [
@@ -184,6 +198,14 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Ankr', 401, -32001, 'Missing API key (x-ankr-api-key header or Bearer token).', 'ankr.com/docs/agentic-rpc/troubleshooting'],
     ['Alchemy', 200, -32600, 'App is inactive', 'github.com/EspressoSystems/espresso-network/pull/4838'],
     ['Alchemy', 200, -32600, 'BNB_MAINNET is not enabled for this app. Visit https://dashboard.alchemy.com/apps to enable the network.', QUOTED],
+    ['ZAN', 401, -32000, 'apikey check; apikey not exist', ZAN],
+    ['ZAN, over a proxy that makes it 200', 200, -32002, 'Whitelist limited', ZAN],
+    ['InfStones', 403, -2021, 'IP Address Not Allowed', INFSTONES],
+    ['InfStones', 403, -2011, 'Invalid project id or project secret', INFSTONES],
+    ['BlockVision', 200, -32606, 'Illegal Ip', BLOCKVISION],
+    ['BlockVision', 200, -32606, 'Request IP not in whitelist.', BLOCKVISION],
+    ['BlockVision', 200, -32000, 'Unspecified origin not on whitelist', BLOCKVISION],
+    ['a gateway', 200, -32011, 'chain "bsc" not in project scope', 'docs.lab.au.ro/guide/errors'],
   ],
 
   'range-too-large': [
@@ -305,6 +327,15 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ],
     ['Ronin', 200, -32000, 'filter block range is higher than the limit', 'github.com/axieinfinity/ronin-archive/pull/224'],
     ['Aion', 200, -32000, "jsonrpc - eth_newFilter(): can't query more than 1000 blocks", 'github.com/aionnetwork/aion/pull/1080'],
+    ['Tatum', 200, -16412, 'Requested range is over limit of 10000', TATUM],
+    [
+      'Xplorer',
+      200,
+      -32005,
+      'In eth_getLogs, eth_newFilter, klay_getLogs, and klay_newFilter, the block range is limited to 2000.',
+      'docs.xplorer.tech: restricted methods',
+    ],
+    ['InfStones', 200, -2103, 'Query returned more than 10,000 results in response', INFSTONES],
   ],
 
   'batch-too-large': [
@@ -357,6 +388,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['proxyd', 413, -32021, 'request body too large', PROXYD],
     ['nginx', 413, undefined, '<html><head><title>413 Request Entity Too Large</title></head></html>', 'nginx'],
     ['Express', 413, undefined, 'PayloadTooLargeError: request entity too large', 'expressjs/body-parser'],
+    ['1RPC', 200, -32600, 'JSON RPC Request is too large', 'docs.1rpc.io: errors'],
   ],
 
   'rate-limit': [
@@ -460,6 +492,12 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       '{"error":{"details":"Rate limit exceeded: 40 per 1 second. Check response body for more details on backoff."}}',
       'github.com/mysteriumnetwork/payments/pull/129',
     ],
+    ['ZAN, over a proxy that makes it 200', 200, -32003, 'Cu limited', ZAN],
+    ['ZAN', 403, -32004, 'Rate limited', ZAN],
+    ['MegaETH', 429, -32021, 'over network traffic limit, retry in 3 seconds', 'megaeth-labs/documentation docs/dev/read/rpc/error-codes.md'],
+    ['MegaETH', 429, -32022, 'over compute unit limit, retry in 3 seconds', 'megaeth-labs/documentation docs/dev/read/rpc/error-codes.md'],
+    ['Tatum', 200, -16429, 'Too many requests to upstream', TATUM],
+    ['InfStones', 429, -2043, 'Exceed rate limit', INFSTONES],
   ],
 
   overloaded: [
@@ -503,6 +541,11 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['a light geth', 200, -32000, 'no suitable peers available', 'github.com/nblockchain/geewallet/pull/314'],
     ['MegaETH, 2025', 200, -32000, 'rabbit hole is full. Please try again later', 'github.com/megaeth-labs/documentation/pull/83'],
     ['Confura', 200, -32000, 'RPC middleware crashed', 'github.com/Conflux-Chain/conflux-documentation/issues/335'],
+    ['Tatum', 200, -16500, 'Invalid response from upstream', TATUM],
+    ['Tatum', 200, -16502, 'Invalid upstream response body', TATUM],
+    ['Tatum', 200, -16503, 'No healthy upstream available', TATUM],
+    ['Tatum', 200, -16504, 'Internal error', TATUM],
+    ['Envoy', 503, undefined, 'upstream connect error or disconnect/reset before headers. reset reason: connection failure', 'envoyproxy/envoy'],
   ],
 
   lagging: [
@@ -673,6 +716,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
       QUOTED,
       { method: 'eth_getProof' },
     ],
+    ['Sei', 200, -32000, 'block number 8 is beyond max lookback of 1', 'sei-protocol/sei-chain evmrpc', { method: 'debug_traceBlockByNumber' }],
     ['Filecoin (Glif)', 200, 1, 'bad tipset height: lookbacks of more than 24h0m0s are disallowed', 'filecoin-project/lotus gateway'],
   ],
 
@@ -688,6 +732,8 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Frontier', 200, -32603, 'query timeout of 10 seconds exceeded', 'github.com/Analog-Labs/chain-connectors/issues/275', LOGS],
     ['Conduit', 408, -32408, 'request timeout', CONDUIT],
     ['Confura', 200, -32000, 'query timeout with duration exceeds 3s', 'github.com/Conflux-Chain/conflux-documentation/issues/335', LOGS],
+    ['MegaETH', 200, -32000, 'permanent error forwarding request context deadline exceeded', 'megaeth-labs/documentation docs/dev/read/rpc/error-codes.md'],
+    ['Goldsky', 200, -32015, 'Node timeout', 'docs.goldsky.com/edge-rpc/evm/error-codes'],
   ],
 
   unsupported: [
@@ -745,6 +791,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['meowrpc', 200, -32000, 'The method eth_call is not supported.', 'github.com/nblockchain/geewallet/pull/314'],
     ['ZAN', 200, -32000, 'cu limit exceeded; Method "eth_getLogs" is not available', QUOTED, LOGS],
     ['publicnode', 200, -32701, 'Please, specify less number of addresses', 'jaxernst/lasso-rpc: seen in production', LOGS],
+    ['Tatum', 200, -16405, 'Method not found: debug_traceCall', TATUM],
   ],
 
   invalid: [
