@@ -2,6 +2,7 @@ import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
+import { MethodTrial, SILENT_MS } from './method-trial.ts'
 import type { WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
 
@@ -19,11 +20,6 @@ const REFUSED = 0.02
 const MANY = 0.5
 /** POSTs of a method in a row that are answered until its calls go with the others again. */
 const RECOVERED = 20
-/** How long others are silent before a POST of a method, in ms. */
-const SILENT_MS = 1000
-/** How much later that POST may start, and how long others wait for its reply at most, in ms. */
-const LATE_MS = 100
-const REPLY_MS = 1000
 /**
  * How long a method whose throttling was not its own stays with the others, at first and at most,
  * in ms.
@@ -65,7 +61,7 @@ export class ThrottledMethods {
   readonly #all = new Counts()
   readonly #methods = new Map<string, ThrottledMethod>()
   #apart: ReadonlySet<string> = NONE
-  #trial: Trial | undefined
+  #trial: MethodTrial | undefined
 
   constructor(backoff: Backoff) {
     this.#backoff = backoff
@@ -88,24 +84,18 @@ export class ThrottledMethods {
 
   /** How long these calls are to wait for the trial of another method, in ms. */
   msUntilTrialEnds(waiting: WaitingCalls, now: number): number {
-    const trial = this.#trial
-    if (trial === undefined || now < trial.at - SILENT_MS || trial.method === waiting.first.method) return 0
-    const end = trial.sentAt === undefined ? trial.at : trial.sentAt + REPLY_MS
-    return Math.max(0, end - now)
+    return this.#trial?.msToWait(waiting.first.method, now) ?? 0
   }
 
   /** A POST of calls starts, of which the first one has this method. */
   started(method: string, now: number): void {
-    const trial = this.#trial
-    if (trial?.method !== method || now < trial.at) return
-    // If it is late, others were not silent.
-    if (now > trial.at + LATE_MS) this.#trial = undefined
-    else trial.sentAt ??= now
+    if (this.#trial?.isSpoiltBy(method, now)) this.#trial = undefined
+    else this.#trial?.started(method, now)
   }
 
   /** A POST has ended that says nothing. */
   cut(batch: BatchInFlight): void {
-    if (this.#isOfTrial(batch)) this.#trial = undefined
+    if (this.#trial?.isOf(batch)) this.#trial = undefined
   }
 
   /** A POST has ended. `areOthersWaiting`: for calls of other methods than this one. */
@@ -117,7 +107,7 @@ export class ThrottledMethods {
     // An error of a call's own proves as well as a result does that the call was taken.
     const taken = throttled.length === 0 && rejected > 0 ? batch.calls : answered
     this.#all.add(taken.length > 0, throttled.length > 0)
-    if (this.#isOfTrial(batch)) this.#endTrial(taken.length > 0, now)
+    if (this.#trial?.isOf(batch)) this.#endTrial(this.#trial, taken.length > 0, now)
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
@@ -126,7 +116,7 @@ export class ThrottledMethods {
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
-    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= { method: method as string, at: suspect.pause.until, sentAt: undefined }
+    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= new MethodTrial(method as string, suspect.pause.until)
     return suspect.prove(this.#othersOf(suspect))
   }
 
@@ -143,12 +133,7 @@ export class ThrottledMethods {
     return others
   }
 
-  #isOfTrial({ calls, sentAt }: BatchInFlight): boolean {
-    return this.#trial !== undefined && sentAt === this.#trial.sentAt && calls[0]?.method === this.#trial.method
-  }
-
-  #endTrial(isTaken: boolean, now: number): void {
-    const { method } = this.#trial as Trial
+  #endTrial({ method }: MethodTrial, isTaken: boolean, now: number): void {
     this.#trial = undefined
     if (isTaken) this.#methods.get(method)?.isOfAll(now)
   }
@@ -170,14 +155,6 @@ export class ThrottledMethods {
       if (method.throttled < 1 && !method.isApart) this.#methods.delete(name)
     }
   }
-}
-
-/** A POST for which others are silent. */
-interface Trial {
-  readonly method: string
-  /** When it may start, and when it did. */
-  readonly at: number
-  sentAt: number | undefined
 }
 
 /** Numbers of POSTs, with the calls of one method or with any. */
