@@ -2,21 +2,10 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import { type LogSpan, sortLogs } from './check-logs.ts'
 import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import {
-  type AskOptions,
-  isUnusable,
-  LogAsker,
-  type LogPiece,
-  type LogQuestion,
-  type LogReader,
-  type LogReply,
-  type LogSpan,
-  MOST_UNUSABLE,
-  readReply,
-  sorted,
-} from './log-reply.ts'
+import { type AskOptions, isUnusable, LogAsker, type LogPiece, type LogQuestion, type LogReader, type LogReply, MOST_UNUSABLE, readReply } from './log-reply.ts'
 import { isTooMuch, isUnsent, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
@@ -161,7 +150,7 @@ export class LogFetcher<T> {
       const items = await this.#readAll(part, options)
       lists.push(part.to === to ? items : this.#upTo(to, items))
     }
-    return { from, to, items: lists.length === 1 ? (lists[0] as T[]) : sorted(lists.flat(), this.#reader.logOf), received, endpoints }
+    return { from, to, items: lists.length === 1 ? (lists[0] as T[]) : sortLogs(lists.flat(), this.#reader.logOf), received, endpoints }
   }
 
   /**
@@ -314,7 +303,7 @@ export class LogFetcher<T> {
     }
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
-    const all = sorted([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
+    const all = sortLogs([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
     return { to: whole.to, replies: [readReply(reply, all, sumOf(whole.replies, 'received'))] }
   }
 

@@ -3,8 +3,8 @@ import { clockOf, connectionsOf, deadlineOf, napOf, ONLY, type RequestMarks } fr
 import { HexlineError, IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
+import type { LogSpan } from './check-logs.ts'
 import { shown } from './link.ts'
-import type { LogSpan } from './log-reply.ts'
 
 /** Attempts at an endpoint that cannot be reached. */
 const ATTEMPTS = 4

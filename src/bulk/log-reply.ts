@@ -9,11 +9,10 @@ import { BodyPool } from '../rpc/body-pool.ts'
 import { type Reply, takeRelease } from '../rpc/call.ts'
 import { mayBeReadInParts, wasRead } from '../rpc/post/unread.ts'
 import { Tally } from '../rpc/tally.ts'
+import { checkLogs, type LogSpan } from './check-logs.ts'
 import { bytesOf } from './fetch.ts'
-import { logFault } from './log-fault.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
 import { PatientCalls } from './patient-calls.ts'
-import { isSameLog } from './same-log.ts'
 import { type ScannedLogs, scanLogs } from './scan-logs.ts'
 
 /** A log of a block: decoded, or in another form that holds one. */
@@ -23,12 +22,6 @@ export interface LogReader<T> {
   logOf(item: T): Log
   /** Items of `logs` refer to the bytes that they were read from. */
   readonly keepsBytes: boolean
-}
-
-/** Blocks `from` to `to`, both included. */
-export interface LogSpan {
-  readonly from: number
-  readonly to: number
 }
 
 /** One `eth_getLogs`. */
@@ -219,7 +212,7 @@ export class LogAsker<T> {
   read(reply: LogReply<T> & { readonly held: HeldBytes }): LogReply<T> & { readonly items: T[] } {
     const { held, received, span, tally } = reply
     try {
-      const items = this.#checked(this.#reader.logs(held.bytes), span)
+      const items = this.#read(held.bytes, span)
       this.#release(held)
       if (items.length > 0 && !this.#areUsable.has(tally.endpoint)) this.#areUsable.set(tally.endpoint, true)
       return { ...reply, items, count: items.length, bytes: received, held: undefined }
@@ -266,7 +259,7 @@ export class LogAsker<T> {
     if (end !== undefined) bytes[end] = CLOSE_BRACKET
     const isPart = start !== undefined || end !== undefined
     try {
-      const items = this.#checked(this.#reader.logs(isPart ? bytes.subarray(start ?? 0, end === undefined ? bytes.length : end + 1) : bytes), span)
+      const items = this.#read(isPart ? bytes.subarray(start ?? 0, end === undefined ? bytes.length : end + 1) : bytes, span)
       if (items.length === expected) return items
       throw new IntegrityError(`blocks ${span.from} to ${span.to}: ${expected} logs were counted, and ${items.length} decoded`)
     } catch (error) {
@@ -277,6 +270,10 @@ export class LogAsker<T> {
       if (start !== undefined) bytes[start] = COMMA
       if (end !== undefined) bytes[end] = COMMA
     }
+  }
+
+  #read(bytes: Buffer, span: LogSpan): T[] {
+    return checkLogs(this.#reader.logs(bytes), span, this.#filter, this.#reader.logOf)
   }
 
   #release({ release }: HeldBytes): void {
@@ -293,37 +290,6 @@ export class LogAsker<T> {
     const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
     return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
   }
-
-  /** The logs in order, each once. Throws `IntegrityError` for one that was not asked for. */
-  #checked(items: T[], { from, to }: LogSpan): T[] {
-    let isSorted = true
-    let [lastNumber, lastIndex] = [-1, -1]
-    for (const item of items) {
-      const log = this.#reader.logOf(item)
-      const number = Number(log.blockNumber ?? -1)
-      const index = log.logIndex ?? -1
-      if (number < from || number > to || index < 0) {
-        throw new IntegrityError(
-          `requested logs of blocks ${from} to ${to}, but received one of ${log.blockNumber === null ? 'a pending block' : `block ${log.blockNumber}`}`,
-        )
-      }
-      const why = logFault(log)
-      if (why !== undefined) throw new IntegrityError(`block ${number}: log ${index} ${why}`)
-      if (!this.#filter.matches(log)) throw new IntegrityError(`block ${number}: log ${index} does not match the filter`)
-      if (number < lastNumber || (number === lastNumber && index <= lastIndex)) isSorted = false
-      lastNumber = number
-      lastIndex = index
-    }
-    const logs = isSorted ? items : sorted(items, this.#reader.logOf)
-    let before: Log | undefined
-    for (const item of logs) {
-      const log = this.#reader.logOf(item)
-      if (before !== undefined && log.blockHash !== before.blockHash && log.blockNumber === before.blockNumber)
-        throw new IntegrityError(`block ${log.blockNumber}: its logs are those of two blocks, ${before.blockHash} and ${log.blockHash}`)
-      before = log
-    }
-    return logs
-  }
 }
 
 const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
@@ -331,22 +297,6 @@ const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
 /** Logs of a question that are decoded, and came in this many bytes. */
 export function readReply<T>({ group, span }: LogQuestion, items: T[], received: number): LogReply<T> {
   return { group, span, items, count: items.length, received, bytes: received, tally: new Tally(), attempt: 1, held: undefined }
-}
-
-/** In their order, each once. Throws `IntegrityError` for different ones in one place. */
-export function sorted<T>(items: readonly T[], logOf: (item: T) => Log): T[] {
-  const all = [...items].sort((a, b) => compare(logOf(a), logOf(b)))
-  return all.filter((item, i) => {
-    if (i === 0) return true
-    const [before, log] = [logOf(all[i - 1] as T), logOf(item)]
-    if (compare(before, log) !== 0) return true
-    if (!isSameLog(before, log)) throw new IntegrityError(`block ${log.blockNumber}: log ${log.logIndex} came twice, and differs`)
-    return false
-  })
-}
-
-function compare(a: Log, b: Log): number {
-  return Number(a.blockNumber) - Number(b.blockNumber) || (a.logIndex as number) - (b.logIndex as number)
 }
 
 function hexOf(number: number): string {

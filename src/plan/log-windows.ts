@@ -1,6 +1,6 @@
+import type { LogSpan } from '../bulk/check-logs.ts'
 import type { ReadLogs } from '../bulk/log-fetch.ts'
 import type { CopiedLog } from '../bulk/log-lines.ts'
-import type { LogSpan } from '../bulk/log-reply.ts'
 import { type Estimator, strataEstimator, sum } from './estimate.ts'
 import { type Missing, missingOf, settled } from './sample.ts'
 import { oneOfEach, seeded } from './spread.ts'
