@@ -43,7 +43,8 @@ export interface ClientOptions {
   /**
    * Retries of failed calls: `attempts` is the total, with the first one (default 4). The waits
    * between them have full jitter, up to `baseDelayMs` (150) doubled each time, at most
-   * `maxDelayMs` (10,000). `false`: one attempt.
+   * `maxDelayMs` (10,000). A wait is longer where the node asks for more time, and before the last
+   * attempt, which comes when all waits would be over without jitter. `false`: one attempt.
    */
   readonly retry?:
     | { readonly attempts?: number | undefined; readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }

@@ -5,7 +5,10 @@ import { LONGEST_MESSAGE } from '../text.ts'
 export interface Backoff {
   /** Upper bound of the first wait, in ms. */
   readonly baseDelayMs: number
-  /** Upper bound of any wait, in ms. */
+  /**
+   * Upper bound of that bound as it doubles, in ms. A wait is longer where the node asks for more
+   * time, or before a last attempt (`jittered`).
+   */
   readonly maxDelayMs: number
 }
 

@@ -15,8 +15,9 @@ import { Speeds } from './speeds.ts'
 import { ThrottledMethods } from './throttled-methods.ts'
 
 export interface EndpointLimitsOptions {
-  /** POSTs in flight, at most; and the same while each call is a POST. */
+  /** Most POSTs in flight, where POSTs hold several calls. */
   readonly concurrency: number
+  /** Most POSTs in flight while each POST holds one call. */
   readonly singleConcurrency: number
   /** Longest batch to begin with, in calls. */
   readonly maxCalls: number

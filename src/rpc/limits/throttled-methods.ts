@@ -14,10 +14,15 @@ const IN_A_ROW = 2
  */
 const EXPECTED = 5
 const FEW = 0.1
-/** A method of whose POSTs less than this part is answered tells nothing about another one. */
-const REFUSED = 0.02
-/** From this part of them on, the method is throttled as all others are. */
+/** From this part of them on, and this number, the method is throttled as all others are. */
 const MANY = 0.5
+const LEAST_OTHERS = 2
+/**
+ * A method is refused if so many of its POSTs were throttled, and less than this part of that
+ * number was answered. It tells nothing about another one.
+ */
+const LEAST_REFUSED = 2
+const ANSWERED = 0.02
 /** POSTs of a method in a row that are answered until its calls go with the others again. */
 const RECOVERED = 20
 /**
@@ -120,7 +125,7 @@ export class ThrottledMethods {
     return suspect.prove(this.#othersOf(suspect))
   }
 
-  /** POSTs of other methods, without those that are always refused. */
+  /** POSTs of other methods, without those that are refused. */
   #othersOf(method: ThrottledMethod): Counts {
     const others = new Counts()
     others.answered = this.#all.answered - method.answered
@@ -135,7 +140,7 @@ export class ThrottledMethods {
 
   #endTrial({ method }: MethodTrial, isTaken: boolean, now: number): void {
     this.#trial = undefined
-    if (isTaken) this.#methods.get(method)?.isOfAll(now)
+    if (isTaken) this.#methods.get(method)?.stayTogether(now)
   }
 
   #set(name: string, method: ThrottledMethod, isApart: boolean): void {
@@ -209,13 +214,13 @@ class ThrottledMethod extends Counts {
   /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */
   judge(others: Counts, now: number): boolean {
     if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
-    const isShared = others.throttled >= IN_A_ROW && others.throttled > MANY * this.#expected(others)
-    if (isShared) this.isOfAll(now)
+    const isShared = others.throttled >= LEAST_OTHERS && others.throttled > MANY * this.#expected(others)
+    if (isShared) this.stayTogether(now)
     return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
   }
 
-  /** The limit is not its own. */
-  isOfAll(now: number): void {
+  /** The limit is not its own: it stays with the others for a while, longer each time. */
+  stayTogether(now: number): void {
     if (now < this.#togetherUntil) return
     this.#togetherUntil = now + this.#togetherMs
     this.#togetherMs = Math.min(MOST_TOGETHER_MS, 2 * this.#togetherMs)
@@ -248,9 +253,9 @@ class ThrottledMethod extends Counts {
     return this.#isProven ? 'found' : 'unknown'
   }
 
-  /** Hardly any of its POSTs is answered. */
+  /** Is hardly any of its POSTs answered? */
   get isRefused(): boolean {
-    return this.throttled >= IN_A_ROW && this.answered < REFUSED * this.throttled
+    return this.throttled >= LEAST_REFUSED && this.answered < ANSWERED * this.throttled
   }
 
   /** POSTs of others that would have been throttled if they were as often as those of this one. */

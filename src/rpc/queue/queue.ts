@@ -252,9 +252,9 @@ class EndpointQueue implements Queue {
   async #post(line: Line, end: () => void): Promise<void> {
     this.#learn()
     const now = this.#now()
-    // Calls left for another POST need a slot for it. Nobody waits for a single bulk call.
     const isBulk = line.priority === 'bulk'
     const slots = isBulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
+    // Only interactive calls are split by speed, and only where another slot is free for the rest.
     const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
       this.#limits.heldBack(line, now)
@@ -280,7 +280,7 @@ class EndpointQueue implements Queue {
     const { alarms } = this.#options.waiting
     this.#slots.pause()
     alarms.unset(this.#wake)
-    // Without an end, it ends with a POST in flight.
+    // An infinite pause ends when a POST in flight has finished, at the end of that turn.
     if (time === Number.POSITIVE_INFINITY) return
     this.#wake.at = time
     alarms.set(this.#wake)
