@@ -52,8 +52,9 @@ export const logRangeRows: readonly FailureRow[] = [
   {
     kind: 'range-too-large',
     method: LOGS,
-    message: /\bblocks distance: [\d,]{1,30}|query must be smaller than size|too wide blocks range|spans too many blocks|query set is too large/i,
-    source: 'Confura, Ethermint, Harmony, Sonic',
+    message:
+      /\bblocks distance: [\d,]{1,30}|query must be smaller than size|too wide blocks range|spans (?:too many|[\d,]{1,30}) blocks|query set is too large/i,
+    source: 'Arbitrum (-32602), Confura, Ethermint, Harmony, Sonic',
   },
   {
     kind: 'range-too-large',
@@ -135,5 +136,5 @@ const LIMITS: readonly RegExp[] = [
   /blocks distance: ([\d,]{1,30})/i,
   /smaller than size ([\d,]{1,30})/i,
   /blocks range, the limit is ([\d,]{1,30})/i,
-  /spans too many blocks[,;:] (?:only|block range limit) ([\d,]{1,30})/i,
+  /\b(?:only|block range limit) ([\d,]{1,30})(?: (?:are )?allowed|$)/i,
 ]

@@ -38,7 +38,7 @@ describe('the limit that a refusal of a logs query names', () => {
     ['Query requested more than 10.000 blocks', 10_000],
     ['eth_getLogs block range too large, range: 33636, max: 3500', 3500],
     ['block range should be less than or equal to 2000', 2000],
-    ['query spans too many blocks, only 10000000 are allowed', 10_000_000],
+    ['query spans 78321485 blocks (0 to 78321484), but only 10000000 are allowed for this request; narrow the block range', 10_000_000],
     ['query spans too many blocks; only 5000 allowed for this request', 5000],
     ['query spans too many blocks: block range limit 4000000', 4_000_000],
     ['eth_getLogs block range too large: 1600 blocks requested, filtered queries on this chain are limited to 200 blocks.', 200],
