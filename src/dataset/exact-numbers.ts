@@ -1,5 +1,5 @@
-/** Strings and numbers of JSON. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+/** Strings and numbers of JSON. A string that does not end is searched once: it is one to the end. */
+const TOKENS = /"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*/g
 /** The digits that 256 bits can have. */
 const LARGE = /^\d{16,78}$/
 
