@@ -1,6 +1,14 @@
+/**
+ * A copy of text that was cut from a longer one. V8 keeps the whole of a text for as long as a part
+ * of it is used.
+ */
+export function copyText(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string
+}
+
 /** Text of at most `LONGEST_MESSAGE` characters; what is cut ends with `...`. */
 export function shortened(text: string): string {
-  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
+  return text.length > LONGEST_MESSAGE ? copyText(`${text.slice(0, LONGEST_MESSAGE - 3)}...`) : text
 }
 
 /**
@@ -46,7 +54,7 @@ export function show(value: unknown): string {
 /** Text, often a server's, in one safe line of at most 200 characters. */
 export function excerpt(text: string): string {
   const line = harmlessText(text).replace(/\s+/g, ' ').trim()
-  return line.length > 200 ? `${line.slice(0, 197)}...` : line
+  return line.length > 200 ? copyText(`${line.slice(0, 197)}...`) : line
 }
 
 /**

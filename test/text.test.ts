@@ -1,6 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { excerpt, harmlessJson, harmlessText, LONGEST_MESSAGE, messagePrefix, shellWord, shortened, show } from '../src/text.ts'
+import { scrubJson } from '../src/http/scrub-json.ts'
+import { scrubStart } from '../src/http/secrets.ts'
+import { copyText, excerpt, harmlessJson, harmlessText, LONGEST_MESSAGE, messagePrefix, shellWord, shortened, show } from '../src/text.ts'
 
 test('a message of more than 4,096 characters is cut, and ends with "..."', () => {
   const longest = 'x'.repeat(LONGEST_MESSAGE)
@@ -77,4 +81,27 @@ test.each([
   [{}, ''],
 ])('a message about %o begins with "%s"', (about, prefix) => {
   expect(messagePrefix(about)).toBe(prefix)
+})
+
+describe('a text that was cut from a longer one', () => {
+  setFlagsFromString('--expose-gc')
+  const gc: () => void = runInNewContext('gc')
+
+  test('is copied as it is', () => {
+    for (const text of ['', 'x', 'Zürich, 東京, 🦊', '\ud800\n"\\\u2028']) expect(copyText(text)).toBe(text)
+  })
+
+  test.each<readonly [string, (text: string) => unknown]>([
+    ['shortened', shortened],
+    ['excerpt', excerpt],
+    ['scrubStart', (text) => scrubStart(text, 500, (whole) => whole)],
+    ['scrubJson', (text) => scrubJson([text], (whole) => whole)],
+  ])('does not hold it: %s', (_, cut) => {
+    gc()
+    const before = process.memoryUsage().heapUsed
+    const held = Array.from({ length: 20 }, () => cut(Buffer.alloc(1_000_000, 'y').toString('latin1')))
+    gc()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
+    expect(held).toHaveLength(20)
+  })
 })

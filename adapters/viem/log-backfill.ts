@@ -23,6 +23,14 @@ export interface RawFilter {
 const MOST_HELD = 10_000
 /** A notification may come this many blocks after its log was fetched, and is known by then. */
 const KEPT_BLOCKS = 64n
+/**
+ * Blocks that could not be fetched are fetched again after this many more, and given up where both
+ * this many blocks and this many logs have followed: until then, all logs after them are kept, so
+ * that none comes twice.
+ */
+const ASK_AGAIN_BLOCKS = 64n
+const MOST_BLOCKS_AFTER = 256n
+const MOST_LOGS_AFTER = 10_000
 
 /**
  * The logs of a subscription, with those that it has missed. What is known is the first block whose
@@ -49,6 +57,9 @@ export class LogBackfill {
   #isMissing = false
   /** Blocks from `#from` on could not be fetched. */
   #hasHole = false
+  /** The block at which they are fetched again, and the one at which they may be given up. */
+  #askAgainAt = 0n
+  #giveUpAt = 0n
 
   constructor(client: HexlineClient, filter: RawFilter, deliver: (log: unknown) => void, onError: (error: unknown) => void) {
     this.#client = client.with({ signal: this.#stopping.signal })
@@ -92,8 +103,7 @@ export class LogBackfill {
       }
       this.#hasHole = false
     } catch (error) {
-      // What is missing is fetched with the next gap.
-      this.#hasHole = true
+      this.#noteHole()
       if (!this.#stopping.signal.aborted) this.#onError(error)
     } finally {
       this.#held = undefined
@@ -145,8 +155,29 @@ export class LogBackfill {
       this.#delivered.set(key, { number, log })
       this.#blocks.add(Number(number), String(blockHash))
       if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
+      else if (this.#hasHole) this.#fillHole(number)
     }
     this.#deliver(log)
+  }
+
+  /** What is missing is fetched with the next gap, or after some more blocks. */
+  #noteHole(): void {
+    const newest = BigInt(this.#blocks.last?.number ?? this.#from)
+    if (!this.#hasHole) this.#giveUpAt = newest + MOST_BLOCKS_AFTER
+    this.#hasHole = true
+    this.#askAgainAt = newest + ASK_AGAIN_BLOCKS
+  }
+
+  /** Something is still missing, and a log of this block has come. */
+  #fillHole(number: bigint): void {
+    if (number >= this.#giveUpAt && this.#delivered.size > MOST_LOGS_AFTER) {
+      this.#hasHole = false
+      this.#advance(number)
+    } else if (number >= this.#askAgainAt) {
+      this.#askAgainAt = number + ASK_AGAIN_BLOCKS
+      // Once all logs that were held are delivered: during a fetch, each log moves `#from` on.
+      queueMicrotask(() => this.fill())
+    }
   }
 
   /** All logs of the blocks before this one have been delivered. */

@@ -127,7 +127,11 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
     subscribe(event: string, options: object = {}): Subscription<never> {
       const { listen } = parts
       if (listen === undefined) throw noWebSocket()
-      const ownListen: Listen = (params, subscriber, signal) => listen(params, subscriber, anyOf(withSignal(signals, signal)))
+      const ownListen: Listen = (params, subscriber, signal) => {
+        const all = withSignal(signals, signal)
+        const linked = all.length > 1 ? parts.links.link(all) : undefined
+        return listen(params, subscriber, linked?.signal ?? all[0], linked?.release)
+      }
       return subscription(event, options as Record<string, unknown>, ownListen, (error) => scrubError(error, parts.connections)) as Subscription<never>
     },
 
@@ -155,11 +159,6 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
     nap: parts.nap,
     paceBy: parts.paceBy,
   })
-}
-
-/** Lives as long as its signals: one for each subscription, not for each call. */
-function anyOf(signals: readonly AbortSignal[]): AbortSignal | undefined {
-  return signals.length > 1 ? AbortSignal.any([...signals]) : signals[0]
 }
 
 function resultOf(reply: Reply): unknown {

@@ -49,9 +49,9 @@ export function createClientOn(clock: Clock, endpoint: Endpoint | readonly Endpo
   })
   const { send, hasOthers } = withLayers(settings.layers, ownRetry, routed)
   const sources = subscriptionSources(endpoints, send, settings, clock)
-  const listen: Listen = (params, subscriber, signal) => {
+  const listen: Listen = (params, subscriber, signal, onStop) => {
     const { attempts, backoff } = settings
-    return keepSubscribed({ sources, params, waiting, backoff, attempts, signal }, subscriber)
+    return keepSubscribed({ sources, params, waiting, backoff, attempts, signal, onStop }, subscriber)
   }
   let closed: Promise<void> | undefined
   return clientOf({

@@ -15,6 +15,8 @@ export interface KeepSubscribedOptions {
   /** How often each endpoint may fail before the first one has the subscription. */
   readonly attempts: number
   readonly signal?: AbortSignal | undefined
+  /** Called once, when it is stopped or has ended. */
+  readonly onStop?: (() => void) | undefined
 }
 
 /** Gets what a subscription brings, and how it begins and ends. */
@@ -80,6 +82,7 @@ class Keeper {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#options.waiting.release(this.#wait)
+    this.#options.onStop?.()
     this.#stopping.abort(new Error('stopped'))
     this.#live?.unsubscribe()
   }

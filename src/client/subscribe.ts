@@ -51,8 +51,11 @@ export interface Subscription<T> extends AsyncIterableIterator<SubscriptionItem<
 const MOST_ITEMS = 1_000
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** Starts to listen; gives the function that stops it. */
-export type Listen = (params: readonly unknown[], subscriber: Subscriber, signal: AbortSignal | undefined) => () => void
+/**
+ * Starts to listen; gives the function that stops it. `onStop` is called once, when it is stopped
+ * or has ended.
+ */
+export type Listen = (params: readonly unknown[], subscriber: Subscriber, signal: AbortSignal | undefined, onStop?: () => void) => () => void
 
 /**
  * A subscription by name and options. `explain` makes the error of an undecodable value. Throws

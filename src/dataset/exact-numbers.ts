@@ -1,4 +1,4 @@
-/** Strings and numbers of JSON. A string that does not end is searched once: it is one to the end. */
+/** Strings and numbers of JSON. A string that does not end reaches to the end: it is read once. */
 const TOKENS = /"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*/g
 /** The digits that 256 bits can have. */
 const LARGE = /^\d{16,78}$/

@@ -1,3 +1,4 @@
+import { copyText } from '../text.ts'
 import { patternOf } from './spellings.ts'
 
 /** Removes an endpoint's secrets from a text. */
@@ -81,7 +82,7 @@ export function scrubStart(text: string, most: number, scrub: Scrub, end = '...'
   const start = scrub(isWhole ? text : text.slice(0, searched))
   const shown = isWhole ? start.length : Math.max(0, start.length - LONGEST_SECRET)
   if (isWhole && shown <= most) return start
-  return start.slice(0, Math.max(0, Math.min(shown, most - end.length))) + end
+  return copyText(start.slice(0, Math.max(0, Math.min(shown, most - end.length))) + end)
 }
 
 /**

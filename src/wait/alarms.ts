@@ -11,6 +11,13 @@ export interface Alarm {
 }
 
 /**
+ * A timer that is set for longer than this, in ms, is not kept while there is no alarm: it would
+ * hold memory for clients that are no longer used. Shorter ones are kept, since a client that makes
+ * one call after the other would set and cancel one for each. The default deadline of a call.
+ */
+const MOST_KEPT_MS = 120_000
+
+/**
  * Any number of alarms on one timer: a binary heap by time, each alarm knowing its place, so that
  * setting and taking back are cheap. The timer holds the process up only while an alarm is set.
  */
@@ -19,6 +26,9 @@ export class Alarms {
   #heap: Alarm[] = []
   #timer: Timer | undefined
   #timerAt = Number.POSITIVE_INFINITY
+  /** The timer is worth keeping while there is no alarm. */
+  #isKept = false
+  #isOver = false
   readonly #wake = () => this.#ringDue()
 
   constructor(clock: Clock) {
@@ -47,18 +57,29 @@ export class Alarms {
       this.#up(last, place)
       this.#down(last, last.place)
     }
-    if (this.#heap.length === 0) this.#timer?.unref()
+    if (this.#heap.length > 0) return
+    if (this.#isKept && !this.#isOver) this.#timer?.unref()
+    else this.#disarm()
+  }
+
+  /** Few alarms are to come, if any: from now on, no timer is kept for them. */
+  end(): void {
+    this.#isOver = true
+    if (this.#heap.length === 0) this.#disarm()
+  }
+
+  #disarm(): void {
+    if (this.#timer !== undefined) this.clock.cancel(this.#timer)
+    this.#timer = undefined
+    this.#timerAt = Number.POSITIVE_INFINITY
   }
 
   #arm(): void {
-    if (this.#timer !== undefined) this.clock.cancel(this.#timer)
+    this.#disarm()
     const first = this.#heap[0]
-    if (first === undefined) {
-      this.#timer = undefined
-      this.#timerAt = Number.POSITIVE_INFINITY
-      return
-    }
+    if (first === undefined) return
     this.#timerAt = first.at
+    this.#isKept = first.at - this.clock.now() <= MOST_KEPT_MS
     this.#timer = this.clock.wakeAt(first.at, this.#wake)
   }
 

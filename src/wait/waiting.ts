@@ -122,6 +122,7 @@ export class Waiting {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const wait of [...this.#withoutSignal, ...this.#withSignal.all()]) if (wait.index >= 0) this.#cancel(wait, closed(wait, 'was'))
+    this.alarms.end()
   }
 
   #cancel(wait: Wait, reason: unknown): void {

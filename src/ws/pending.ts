@@ -23,22 +23,27 @@ export interface Sender {
   readonly reading: Promise<void> | undefined
 }
 
+/** Who waits for the reply to a request. */
+interface Awaiting {
+  readonly signal: AbortSignal
+  readonly resolve: (reply: HttpReply) => void
+  readonly reject: (reason: unknown) => void
+}
+
 /** One request, until its reply has come or it is given up. */
 export class Pending implements Alarm, Listed, Abortable {
   readonly first: number
   readonly count: number
-  readonly body: string
   readonly maxBytes: number
-  readonly bodies: BodyMemory | undefined
+  bodies: BodyMemory | undefined
   readonly patience: number
   readonly #options: PendingOptions
-  readonly #signal: AbortSignal
-  readonly #resolve: (reply: HttpReply) => void
-  readonly #reject: (reason: unknown) => void
+  #body: string
+  /** Undefined once it is settled: its socket may remember it for long after that. */
+  #awaiting: Awaiting | undefined
   #sender: Sender | undefined
   /** Replies that its socket had received when it was sent. */
   answersBefore = 0
-  isSettled = false
   readonly at: number
   place = -1
   index = -1
@@ -52,18 +57,27 @@ export class Pending implements Alarm, Listed, Abortable {
   ) {
     this.first = firstId
     this.count = count
-    this.body = body
+    this.#body = body
     this.maxBytes = Math.min(options.maxResponseBytes, maxBytes)
     this.bodies = bodies
     this.patience = patience
     this.#options = options
-    this.#signal = signal
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#awaiting = { signal, resolve, reject }
     this.at = options.alarms.clock.now() + options.timeoutMs
     options.alarms.set(this)
     if (signal.aborted) this.cancel(signal.reason)
     else onAbort(signal, this)
+  }
+
+  get isSettled(): boolean {
+    return this.#awaiting === undefined
+  }
+
+  /** The message to send. It is given once, since a request may wait long for its reply. */
+  takeBody(): string {
+    const body = this.#body
+    this.#body = ''
+    return body
   }
 
   sentBy(sender: Sender, answersBefore: number): void {
@@ -72,11 +86,11 @@ export class Pending implements Alarm, Listed, Abortable {
   }
 
   succeed(reply: HttpReply): void {
-    if (this.#settle()) this.#resolve(reply)
+    this.#settle()?.resolve(reply)
   }
 
   fail(reason: unknown): void {
-    if (this.#settle()) this.#reject(reason)
+    this.#settle()?.reject(reason)
   }
 
   /** Its signal has been aborted: by a caller who no longer waits, or since time was up. */
@@ -99,17 +113,22 @@ export class Pending implements Alarm, Listed, Abortable {
   }
 
   #giveUp(reason: unknown, hasTimedOut: boolean): void {
-    if (!this.#settle()) return
-    this.#reject(reason)
+    const awaiting = this.#settle()
+    if (awaiting === undefined) return
+    awaiting.reject(reason)
     this.#sender?.gaveUp(this, hasTimedOut)
   }
 
-  #settle(): boolean {
-    if (this.isSettled) return false
-    this.isSettled = true
+  /** Who waits, for the last time; undefined if it is settled. */
+  #settle(): Awaiting | undefined {
+    const awaiting = this.#awaiting
+    if (awaiting === undefined) return undefined
+    this.#awaiting = undefined
+    this.#body = ''
+    this.bodies = undefined
     this.#options.alarms.unset(this)
-    forgetAbort(this.#signal, this)
-    return true
+    forgetAbort(awaiting.signal, this)
+    return awaiting
   }
 }
 

@@ -61,7 +61,7 @@ export class Session implements SocketHandler, Sender {
     append(this.#unanswered, pending)
     pending.sentBy(this, this.#answers)
     this.#socket.use()
-    this.#socket.send(pending.body)
+    this.#socket.send(pending.takeBody())
   }
 
   /**

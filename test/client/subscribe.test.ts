@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { createClient, isHexlineError, OptionError, type Subscription } from '../../src/index.ts'
 import { startAnvil } from '../support/anvil.ts'
@@ -197,6 +197,20 @@ describe('leaving', () => {
     expect(await a.next()).toEqual({ done: true, value: undefined })
     const late = client.subscribe('newHeads', { signal: own.signal })
     await expect(late.next()).rejects.toThrow('own')
+  })
+
+  test('leaves no trace in signals that live longer', async () => {
+    const server = await serveWebSocket(node((id, { peer }) => peer.notify(id, header(1))))
+    const [own, ofClient] = [new AbortController(), new AbortController()]
+    const client = clientOf(server.url).with({ signal: ofClient.signal })
+    for (let i = 0; i < 3; i++) for await (const item of client.subscribe('newHeads', { signal: own.signal })) if (item.type === 'value') break
+    for (const { signal } of [own, ofClient]) {
+      expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+      // Where `AbortSignal.any` keeps the signals that it has made.
+      const dependants = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals')
+      const made = dependants && (Reflect.get(signal, dependants) as ReadonlySet<unknown> | undefined)
+      expect(made?.size ?? 0).toBe(0)
+    }
   })
 
   test('by closing the client ends with `closed`', async () => {

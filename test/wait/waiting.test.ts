@@ -81,3 +81,24 @@ test('a signal has one event listener, however many wait for it, and none if not
   await Promise.all(sleeps)
   expect(getEventListeners(signal, 'abort')).toHaveLength(0)
 })
+
+test('once it is closed, no timer is left', () => {
+  const clock = new VirtualClock()
+  const left = new Set<object>()
+  const waiting = new Waiting({
+    now: () => clock.now(),
+    wakeAt: (at, wake) => {
+      const timer = clock.wakeAt(at, wake)
+      left.add(timer)
+      return timer
+    },
+    cancel: (timer) => {
+      left.delete(timer)
+      clock.cancel(timer)
+    },
+  })
+  waiting.nap({ method: 'm', deadline: NEVER }, 5000).wake()
+  expect(left.size).toBe(1)
+  waiting.close()
+  expect(left.size).toBe(0)
+})

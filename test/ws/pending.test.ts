@@ -1,10 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import type { HttpReply } from '../../src/http/exchange.ts'
 import { Alarms } from '../../src/wait/alarms.ts'
 import { systemClock } from '../../src/wait/clock.ts'
 import { Pending, type Sender } from '../../src/ws/pending.ts'
 import { holdTime } from '../support/held-time.ts'
+
+setFlagsFromString('--expose-gc')
+const gc: () => void = runInNewContext('gc')
 
 const REPLY: HttpReply = { status: 200, headers: {}, body: Buffer.from('{}'), wireBytes: 2 }
 
@@ -78,5 +83,26 @@ describe('a request', () => {
   test('whose signal was aborted before has ended', () => {
     const { pending, outcomes } = setUp({ signal: AbortSignal.abort('before') })
     expect([outcomes, pending.isSettled]).toEqual([['before'], true])
+  })
+
+  test('that was given up holds neither its message nor its caller, though no reply may ever come', async () => {
+    const options = { url: new URL('ws://node.example/SECRET'), timeoutMs: 100, maxResponseBytes: 1000, alarms: new Alarms(systemClock) }
+    const unanswered = Array.from({ length: 3 }, (_, i) => {
+      const aborting = new AbortController()
+      const caller = { settle() {} }
+      const pending = new Pending(options, { method: 'POST', path: '/', body: 'x'.repeat(i + 1) }, aborting.signal, () => caller.settle(), caller.settle)
+      aborting.abort('enough')
+      return { pending, refs: [new WeakRef(caller), new WeakRef(aborting.signal)] }
+    })
+    for (let i = 0; i < 5; i++) {
+      await turn()
+      gc()
+    }
+    for (const { pending, refs } of unanswered) expect([pending.takeBody(), ...refs.map((ref) => ref.deref())]).toEqual(['', undefined, undefined])
+  })
+
+  test('gives its message once', () => {
+    const { pending } = setUp()
+    expect([pending.takeBody(), pending.takeBody()]).toEqual(['x', ''])
   })
 })

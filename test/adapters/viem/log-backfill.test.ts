@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { LogBackfill } from '../../../adapters/viem/log-backfill.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -84,6 +85,56 @@ describe('logs', () => {
     expect(delivered).toEqual([16, 17])
     backfill.fill()
     await eventually(() => expect(delivered).toEqual([16, 17, 12, 13, 14, 15]))
+  })
+
+  test('that cannot be fetched are fetched again after 64 blocks without a gap', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.answers.set('eth_blockNumber', () => 'nonsense')
+    chain.mine(70)
+    backfill.fill()
+    await eventually(() => expect(errors).toHaveLength(1))
+    chain.answers.delete('eth_blockNumber')
+    for (let number = 10; number < 76; number++) notify(number)
+    await eventually(() => expect([...delivered].sort((a, b) => a - b)).toEqual(from(chain, 6)))
+    expect(errors).toHaveLength(1)
+  })
+
+  test('that cannot be fetched are not passed over by many that came meanwhile', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.answers.set('eth_blockNumber', () => 'nonsense')
+    chain.mine(200)
+    backfill.fill()
+    for (let number = 10; number < 206; number++) notify(number)
+    await eventually(() => expect(errors).toHaveLength(2))
+    chain.answers.delete('eth_blockNumber')
+    backfill.fill()
+    await eventually(() => expect([...delivered].sort((a, b) => a - b)).toEqual(from(chain, 6)))
+  })
+
+  test('after blocks that can never be fetched are not kept for ever', async () => {
+    const { chain, backfill, delivered, errors, logsOf } = await setUp()
+    chain.answers.set('eth_blockNumber', () => 'nonsense')
+    backfill.fill()
+    await eventually(() => expect(errors).toHaveLength(1))
+    const notify = (block: number, count: number) => {
+      for (let i = 0; i < count; i++)
+        backfill.notified({ ...logsOf(5)[0], blockNumber: `0x${block.toString(16)}`, blockHash: `0x${block}`, logIndex: `0x${i}` })
+    }
+    // Few logs are kept, over however many blocks; many, over 256 blocks.
+    const steps = [
+      [10, 1, true],
+      [1000, 1, true],
+      [1100, 9_000, true],
+      [1200, 2_000, false],
+    ] as const
+    for (const [failures, [block, count, isKept]] of steps.entries()) {
+      notify(block, count)
+      await eventually(() => expect(errors).toHaveLength(failures + 1))
+      await turn()
+      const { length } = delivered
+      notify(10, 1)
+      expect(delivered.length === length).toBe(isKept)
+    }
   })
 
   test('without a block are passed on', async () => {
