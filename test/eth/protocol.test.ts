@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { methods } from '../../src/eth/methods.ts'
+import { nodeMethods } from '../../src/eth/node-methods.ts'
+import { traceFilter } from '../../src/eth/node-params.ts'
+import { block, blockNumber, filter, type Param } from '../../src/eth/params.ts'
 import { ethereum } from '../../src/eth/protocol.ts'
 import { RpcError } from '../../src/index.ts'
 import { HEAD } from '../../src/rpc/route/protocol.ts'
@@ -52,6 +56,21 @@ describe('the newest block that a result proves', () => {
   ])('%s %j', (method, result, params, block) => {
     expect(tells(method, result, ...params)).toBe(block)
   })
+})
+
+test('every method with a block among its params needs that block', () => {
+  const all: Readonly<Record<string, { readonly params: { readonly codecs: readonly Param<never>[] } }>> = { ...methods, ...nodeMethods }
+  const isAt = (codec: Param<never>, ...ofBlocks: readonly Param<never>[]) => ofBlocks.some(({ encode }) => encode === codec.encode)
+  const rows = Object.entries(all).flatMap(([method, { params }]) =>
+    params.codecs.flatMap((codec, index) => {
+      const before: unknown[] = Array(index).fill(null)
+      if (isAt(codec, block, blockNumber)) return [[method, needs(method, ...before, '0x10')] as const]
+      return isAt(codec, filter, traceFilter) ? [[method, needs(method, ...before, { toBlock: '0x10' })] as const] : []
+    }),
+  )
+  expect(rows.length).toBeGreaterThan(25)
+  // It has no block of its own: its filter is told of new ones.
+  expect(rows.filter(([, needed]) => needed !== 16)).toEqual([['eth_newFilter', undefined]])
 })
 
 test('a decoded result gives the same block', () => {
