@@ -10,6 +10,11 @@ export interface LogSpan {
   readonly to: number
 }
 
+/** How many they are. */
+export function blocksIn({ from, to }: LogSpan): number {
+  return to - from + 1
+}
+
 /**
  * The logs that a node gave for a span, in order, each once. Throws `IntegrityError` where they
  * cannot be those that were asked for: one is of another block, incomplete, or not what the filter

@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { connectionsOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
-import { type LogSpan, sortLogs } from './check-logs.ts'
+import { blocksIn, type LogSpan, sortLogs } from './check-logs.ts'
 import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { type AskOptions, isUnusable, LogAsker, type LogPiece, type LogQuestion, type LogReader, type LogReply, MOST_UNUSABLE, readReply } from './log-reply.ts'
@@ -109,7 +109,7 @@ export class LogFetcher<T> {
    */
   async fetch(span: LogSpan, options: FetchOptions): Promise<FetchedLogs<T>> {
     const endpoints = new Set<string>()
-    this.#size.requested(span.to - span.from + 1)
+    this.#size.requested(blocksIn(span))
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#askRange({ group, span }, { ...options, endpoints })))
     const replies = parts.flatMap((part) => part.replies)
     const to = Math.min(...parts.map((part) => part.to))
@@ -223,9 +223,8 @@ export class LogFetcher<T> {
 
   /** The logs of a range, or of its first blocks if the whole was refused. */
   async #askRange(question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
-    const { span } = question
+    const blocks = blocksIn(question.span)
     const { attempts, urgent, isPatient = false } = options
-    const blocks = span.to - span.from + 1
     // Its size may be why it fails: then a smaller range is what helps.
     const maySplit = attempts === undefined && blocks > 1 && !isPatient
     const isTrial = blocks > this.#limits.maxBlocks
@@ -236,41 +235,52 @@ export class LogFetcher<T> {
         ? this.#failed.whileSizeMayFit(blocks, options, (signal) => this.#asker.ask(question, { ...asked, signal }))
         : this.#asker.ask(question, asked))
     } catch (error) {
-      if (error === ASK_AGAIN) return this.#askFirstPart(question, this.#size.blocks, { ...options, isAhead: true })
-      const split = splitAfter(error, blocks)
-      if (split !== undefined) {
-        this.#learnFrom(split, span, (error as HexlineError).endpoint)
-        return this.#askFirstPart(question, split.part, options)
-      }
-      // What was refused may be another range of the same POST.
-      if (blocks === 1 && isTooMuch(error) && !options.isAlone) return this.#askRange(question, { ...options, isAlone: true })
-      if (blocks === 1 && isTooMuch(error)) return this.#askBlock(question, options, error, 0)
-      // A caller that gives a number of attempts wants the range as it is: to compare it with what
-      // another endpoint gave, or to find out whether its size is why it failed.
-      if ((blocks === 1 && !isUnsent(error)) || attempts !== undefined || isPatient) throw error
-      return this.#failed.ask(question, options, error)
+      return this.#askAfter(error, question, options)
     }
     const whole = this.#answeredWhole(reply)
-    if (whole === undefined) {
-      const { endpoint } = reply.tally
-      const taken = this.#limits.maxBlocksOf(endpoint)
-      if (isTrial) this.#limits.takes(endpoint, taken)
-      return this.#askFirstPart(question, taken, options)
+    if (whole !== undefined) return this.#answered(whole, options)
+    const { endpoint } = reply.tally
+    const taken = this.#limits.maxBlocksOf(endpoint)
+    if (isTrial) this.#limits.takes(endpoint, taken)
+    return this.#askFirstPart(question, taken, options)
+  }
+
+  /** Asks for what has failed in another way. */
+  async #askAfter(error: unknown, question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
+    const { span } = question
+    const { attempts, isPatient, isAlone } = options
+    const blocks = blocksIn(span)
+    if (error === ASK_AGAIN) return this.#askFirstPart(question, this.#size.blocks, { ...options, isAhead: true })
+    const split = splitAfter(error, blocks)
+    if (split !== undefined) {
+      this.#learnFrom(split, span, (error as HexlineError).endpoint)
+      return this.#askFirstPart(question, split.part, options)
     }
-    const { items, count, received, tally } = whole
+    // What was refused may be another range of the same POST.
+    if (blocks === 1 && isTooMuch(error)) return isAlone ? this.#askBlock(question, options, error, 0) : this.#askRange(question, { ...options, isAlone: true })
+    // A caller that gives a number of attempts wants the range as it is: to compare it with what
+    // another endpoint gave, or to find out whether its size is why it failed.
+    if ((blocks === 1 && !isUnsent(error)) || attempts !== undefined || isPatient) throw error
+    return this.#failed.ask(question, options, error)
+  }
+
+  /** Learns from a reply to a whole range, and gives it, unless its logs may have been cut. */
+  async #answered(reply: LogReply<T>, options: RangeOptions): Promise<Part<T>> {
+    const { span, items, count, received, tally } = reply
+    const blocks = blocksIn(span)
     this.#failed.answered()
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
-    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(whole, items, options)
+    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(reply, items, options)
     // A part far ahead must not make the ranges before it count as earlier ones.
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: options.isAhead ? -1 : span.to })
-    return { to: span.to, replies: [whole] }
+    return { to: span.to, replies: [reply] }
   }
 
-  #learnFrom({ part, tooLarge }: Split, { from, to }: LogSpan, endpoint: string | undefined): void {
+  #learnFrom({ part, tooLarge }: Split, span: LogSpan, endpoint: string | undefined): void {
     if (tooLarge === 'blocks') this.#limits.takes(endpoint, part)
-    else this.#size.refused(to - from + 1, part, to)
+    else this.#size.refused(blocksIn(span), part, span.to)
   }
 
   /**
@@ -289,7 +299,7 @@ export class LogFetcher<T> {
   /** The logs of a span whose reply may have been cut at a maximum number of logs. */
   async #askAgainInHalves(reply: LogReply<T>, items: T[], options: RangeOptions): Promise<Part<T>> {
     const { span, tally } = reply
-    const blocks = span.to - span.from + 1
+    const blocks = blocksIn(span)
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
     const whole = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
     const given = whole.to === span.to ? items : this.#upTo(whole.to, items)

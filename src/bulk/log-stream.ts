@@ -9,7 +9,7 @@ import { ReceiptsRoot } from '../verify/receipts-root.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
 import { BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
-import type { LogSpan } from './check-logs.ts'
+import { blocksIn, type LogSpan } from './check-logs.ts'
 import { learnHistory } from './learn-history.ts'
 import { type LinkedRootedReceipt, shown } from './link.ts'
 import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
@@ -170,7 +170,7 @@ export class LogStream<T> {
   async *#pages(job: Job<T>): AsyncGenerator<ReadLogs<T>, void, undefined> {
     const { signal, onProgress } = this.#options
     const { client, stop, fetcher, auditor, level, span, tail } = job
-    const total = span.to - span.from + 1
+    const total = blocksIn(span)
     const counts = { done: 0, bytes: 0, logs: 0 }
     const givers = new LogGivers(this.#client)
     for await (const fetched of this.#fetched(job)) {
