@@ -1,5 +1,4 @@
 import * as timers from 'node:timers'
-import PQueue from 'p-queue'
 import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
@@ -16,6 +15,7 @@ import type { Line } from './line.ts'
 import { Lines } from './lines.ts'
 import { MethodPauses } from './method-pauses.ts'
 import { BatchSender } from './send-batch.ts'
+import { Slots } from './slots.ts'
 import { ThrottleEvents } from './throttle-events.ts'
 
 export interface QueueOptions extends EndpointLimitsOptions {
@@ -40,8 +40,8 @@ export interface QueueOptions extends EndpointLimitsOptions {
  *    one, costs nothing.
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
  *    its line if it may do better in a smaller batch.
- * 5. The job rests, and keeps its slot. At the end of a turn with calls in line it goes on with 3:
- *    a job for each POST would cost more than all other work of the queue for a POST of one call.
+ * 5. The job rests, and keeps its slot (slots.ts). At the end of a turn with calls in line, it goes
+ *    on with 3.
  */
 export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
@@ -102,10 +102,7 @@ class EndpointQueue implements Queue {
   readonly #sender: BatchSender
   readonly #throttleEvents: ThrottleEvents
   readonly #lines: Lines
-  /** Runs POSTs, those of interactive calls before those of bulk calls. */
-  readonly #slots: PQueue
-  readonly #interactiveJob = { run: () => this.#run(this.#lines.interactive), options: { id: 'interactive', priority: 1 } }
-  readonly #bulkJob = { run: () => this.#run(this.#lines.bulk), options: { id: 'bulk', priority: 0 } }
+  readonly #slots: Slots
   readonly #methodPauses: MethodPauses
   /** The last POST was of a method that waits apart. */
   #wasApart = false
@@ -116,8 +113,6 @@ class EndpointQueue implements Queue {
   #bulkPosts = 0
   /** Batches all of whose calls were answered, from which the limits have not learnt yet. */
   readonly #answered: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
-  /** What ends each of the jobs that rest. */
-  readonly #restingJobs: (() => void)[] = []
   #isTurnEndSet = false
   #isMicrotaskSet = false
 
@@ -134,9 +129,11 @@ class EndpointQueue implements Queue {
     )
     this.#sender = new BatchSender(options.name, options.post)
     this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
-    this.#slots = new PQueue({ concurrency: this.#limits.concurrency })
-    // A job has ended.
-    this.#slots.on('next', () => this.#offer())
+    this.#slots = new Slots(
+      this.#limits.concurrency,
+      (line, end) => this.#begin(line, end),
+      () => this.#offer(),
+    )
   }
 
   readonly send = (call: PooledCall): Promise<Reply> =>
@@ -181,33 +178,16 @@ class EndpointQueue implements Queue {
     this.#isTurnEndSet = false
     this.#options.waiting.turn.endTurn()
     this.#learn()
-    if (this.#slots.concurrency !== this.#limits.concurrency) this.#slots.concurrency = this.#limits.concurrency
+    this.#slots.allow(this.#limits.concurrency)
     this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
     if (this.#slots.isPaused) this.#resume()
   }
 
-  /**
-   * Lets jobs that rest go on. Then adds jobs to p-queue, which starts each at once while a slot is
-   * free, until one waits there.
-   */
+  /** Offers lines with calls to the slots, until all calls go or a job waits for a slot. */
   #offer(): void {
-    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) {
-      const end = this.#slots.isPaused ? undefined : this.#restingJobs.pop()
-      if (end !== undefined) {
-        this.#goOn(line, end)
-        continue
-      }
-      const { run, options } = this.#jobOf(line)
-      if (this.#slots.size > 0 && this.#slots.sizeBy(options) > 0) return
-      void this.#slots.add(run, options)
-    }
+    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) if (!this.#slots.offer(line)) return
     this.#methodPauses.setAlarm()
-  }
-
-  #jobOf(line: Line): { readonly run: () => Promise<void>; readonly options: { readonly id: string; readonly priority: number } } {
-    const job = line.priority === 'bulk' ? this.#bulkJob : this.#interactiveJob
-    return this.#isApart(line) ? { ...job, run: () => this.#run(line) } : job
   }
 
   /** Is it one of the lines of a method that waits apart? */
@@ -234,18 +214,10 @@ class EndpointQueue implements Queue {
     return Math.max(1, slots - 1) - this.#bulkPosts
   }
 
-  /** A job. Ends at once where the calls that it was added for have left, or others go first. */
-  #run(line: Line): Promise<void> {
-    return new Promise((end) => {
-      if (line === this.#nextLine()) void this.#post(line, end)
-      else end()
-    })
-  }
-
-  /** The job makes another POST, or ends where there are too many. */
-  #goOn(line: Line, end: () => void): void {
-    if (this.#slots.pending > this.#slots.concurrency) end()
-    else void this.#post(line, end)
+  /** A job begins. Ends at once where the calls that it was for have left, or others go first. */
+  #begin(line: Line, end: () => void): void {
+    if (line === this.#nextLine()) void this.#post(line, end)
+    else end()
   }
 
   /** Makes a POST for a job. `end` ends the job: at once, where the calls have to wait. */
@@ -272,7 +244,7 @@ class EndpointQueue implements Queue {
     if (isBulk) this.#bulkPosts--
     if (outcomes === undefined) this.#limits.cut(batch)
     else this.#finish(line, entries, batch, outcomes)
-    this.#restingJobs.push(end)
+    this.#slots.rest(end)
     this.#offerSoon()
   }
 
@@ -288,7 +260,7 @@ class EndpointQueue implements Queue {
 
   #resume(): void {
     this.#options.waiting.alarms.unset(this.#wake)
-    this.#slots.start()
+    this.#slots.resume()
     this.#offer()
   }
 
