@@ -29,19 +29,16 @@ const COMMANDS: Readonly<Record<string, (io: Io) => Promise<Command>>> = {
 
 /**
  * The command line: with the command that `io.args` names, or with all where they name none. A
- * usage error is reported to `messages` and thrown as `CommanderError`.
+ * usage error is reported to `messages` and thrown as `CommanderError`, and so is the end of a help
+ * that was asked for, whose text goes to `take`.
  */
-export async function createProgram(version: string, messages: Messages, io: Io): Promise<Command> {
+export async function createProgram(version: string, messages: Messages, io: Io, take: (text: string) => void): Promise<Command> {
   const program = new Command('hexline').description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.').version(version)
   for (const name of neededFor(io.args)) program.addCommand(await (COMMANDS[name] as (io: Io) => Promise<Command>)(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
     command.configureHelp({ subcommandTerm: (below) => below.name(), minWidthToWrap: NARROW, formatItem })
     command.configureOutput({
-      writeOut(text) {
-        // The reader of the help, such as `head`, has closed it.
-        io.stdout.once('error', () => {})
-        io.stdout.write(text)
-      },
+      writeOut: take,
       // Help where a command is missing, or where one was asked for that does not exist.
       writeErr(help) {
         const unknown = askedFor(io.args)

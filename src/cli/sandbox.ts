@@ -74,7 +74,7 @@ async function runSandbox(flags: Flags, io: Io): Promise<void> {
   // First of all: a signal must not leave a node behind that is just starting.
   let release = () => {}
   const ended = new Promise<Interrupted>((resolve) => {
-    release = onSignals((name, code) => resolve(new Interrupted(`ended by ${name}`, code)), ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    release = onSignals((name, code) => resolve(new Interrupted(`ended by ${name}`, code)))
   })
   try {
     await serveUntil(ended, flags, io)

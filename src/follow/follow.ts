@@ -183,15 +183,14 @@ export function checkFollowOptions(options: FollowOptions): FollowJob {
 function fromOf(from: unknown): FollowJob['from'] {
   if (from === 'latest') return from
   if (isCursor(from)) return checkCursor(from, 'from')
-  const expected = "a block number, 'latest', or a cursor"
   let number: number
   try {
     number = Number(decodeQuantity(encodeQuantity(from as Quantity)))
   } catch {
-    throw new OptionError('from', expected, show(from))
+    throw new OptionError('from', "a block number, 'latest', or a cursor", show(from))
   }
   if (Number.isSafeInteger(number)) return number
-  throw new OptionError('from', `${expected} of at most 2^53 - 1`, show(from))
+  throw new OptionError('from', 'a block number of at most 2^53 - 1', show(from))
 }
 
 function filterOf(logs: FollowLogs | boolean): FollowJob['filter'] {

@@ -65,6 +65,7 @@ const program = await createProgram(
   '0.0.0',
   { tell() {}, warn() {}, fail() {}, explain: String },
   { args: [], env: {}, stdout: process.stdout, stderr: process.stderr },
+  () => {},
 )
 
 function commandsOf(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {

@@ -13,7 +13,7 @@ function commandsOf(command: Command, path: readonly string[] = []): (readonly [
 
 const program = () => {
   const messages = { tell() {}, warn() {}, fail() {}, explain: String }
-  return createProgram('0.0.0', messages, { args: [], env: {}, stdout: process.stdout, stderr: process.stderr })
+  return createProgram('0.0.0', messages, { args: [], env: {}, stdout: process.stdout, stderr: process.stderr }, () => {})
 }
 
 /**

@@ -183,7 +183,7 @@ it.each([
 })
 
 it.each([
-  [['--from', 'first'], `--from: expected a block number, 'latest', or a cursor, received "first"`],
+  [['--from', 'first'], '--from: expected a block number (decimal or hex) or latest, received "first"'],
   [['--confirmations', '-1'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "-1"`],
   [['--confirmations', 'latest'], `--confirmations: expected a whole number of at least 0, 'safe' or 'finalized', received "latest"`],
   [['--receipts', '--logs'], '--receipts: expected no --logs, --address, --event or --topic, since receipts have all logs, received one of them'],

@@ -29,7 +29,7 @@ function* moments(): Generator<number> {
   }
 }
 
-it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a whole file or none, and no process', async (signal) => {
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)('%s at any moment leaves a whole file or none, and no process', async (signal) => {
   const moment = moments()
   for (const run of seeds(2, 12)) {
     const out = join(folder, `${signal}-${run}.ndjson`)
@@ -44,10 +44,22 @@ it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('%s at any moment leaves a wh
       expect(text.split('\n')).toHaveLength(BLOCKS + 2)
     } else {
       // Before the command has set its own handlers, the signal ends it as it ends any process.
-      expect(signal === 'SIGINT' ? [130, null] : signal === 'SIGTERM' ? [143, null] : [null]).toContain(code)
+      expect({ SIGINT: [130, null], SIGTERM: [143, null], SIGHUP: [129, null], SIGKILL: [null] }[signal]).toContain(code)
     }
     if (signal !== 'SIGKILL') expect((await readdir(folder)).filter((name) => name.endsWith('.partial'))).toEqual([])
   }
+})
+
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s leaves no lock and no temporary file in a dataset', async (signal) => {
+  const out = join(folder, `dataset-${signal}`)
+  const child = startHexline(['export', '--rpc', server.url, '--from', '0', '--to', String(BLOCKS), '--out', out, '--rate', '300'])
+  const names = async () => await readdir(out, { recursive: true }).catch(() => [])
+  while (!(await names()).some((name) => name.endsWith(`.parquet.${child.pid}.partial`))) await after(20)
+  child.kill(signal)
+  const { name, code } = { SIGINT: { name: 'Ctrl-C', code: 130 }, SIGTERM: { name: 'SIGTERM', code: 143 }, SIGHUP: { name: 'SIGHUP', code: 129 } }[signal]
+  const ended = await child.ended
+  expect({ code: ended.code, stderr: ended.stderr }).toEqual({ code, stderr: `hexline: ended by ${name}; the same command continues ${out}\n` })
+  expect((await names()).filter((each) => /partial|\.lock/.test(each))).toEqual([])
 })
 
 it('the next run removes what a killed process left beside its file', async () => {

@@ -1,13 +1,19 @@
+import { existsSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { main } from '../../src/cli/main.ts'
-import { hexline } from '../support/command.ts'
+import { hexline, inShell } from '../support/command.ts'
 import { deadPort } from '../support/server.ts'
 
 describe('the exit code', () => {
   it('is 0 after help and version, which go to standard output', async () => {
     expect(await hexline(['--version'])).toEqual({ code: 0, stdout: '0.0.0\n', stderr: '' })
     expect(await hexline(['call', '--help'])).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it.skipIf(!existsSync('/dev/full')).each(['--help', '--version', 'call --help', 'help plan export'])('is 1 where %s has no room', async (args) => {
+    const stderr = 'hexline: standard output cannot be written: no space left on the disk; nothing was written\n'
+    expect(await inShell(`$hexline ${args} > /dev/full`)).toEqual({ code: 1, stdout: '', stderr })
   })
 
   it('is 2 for wrong usage, which is reported once', async () => {

@@ -24,7 +24,9 @@ async function runIn(columns: number, ...args: string[]) {
   })
   const failures: string[] = []
   const messages = { tell() {}, warn() {}, explain: String, fail: (error: unknown) => void failures.push((error as Error).message) }
-  const program = await createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout })
+  const program = await createProgram('1.2.3', messages, { args, env: {}, stdout: Object.assign(stdout, { columns }), stderr: stdout }, (text) => {
+    printed += text
+  })
   const error = await errorOf(program.parseAsync(args, { from: 'user' }))
   expect(error).toBeInstanceOf(CommanderError)
   return { printed, failures }

@@ -36,20 +36,27 @@ describe('a signal', () => {
     expect(await ended).toEqual([null, signal])
   })
 
-  it('that hangs up is reported where it is asked for', async () => {
-    const { child, says } = await start("onSignals(say, ['SIGHUP'])")
+  it('SIGHUP is reported, too; a second one changes nothing, since shell and system both send it', async () => {
+    const { child, says } = await start('onSignals(say)')
     child.kill('SIGHUP')
     expect(await says()).toBe('SIGHUP 129')
-    const other = await start('onSignals(say)')
-    const ended = once(other.child, 'exit')
-    other.child.kill('SIGHUP')
-    expect(await ended).toEqual([null, 'SIGHUP'])
+    child.kill('SIGHUP')
+    child.kill('SIGTERM')
+    expect(await says()).toBe('SIGTERM 143')
   })
 
-  it('ends the process as usual once it is no longer listened to', async () => {
+  it('SIGHUP ends a process of Node.js in spite of nohup, so that listening takes nothing away', async () => {
+    const child = spawn('nohup', [process.execPath, '-e', 'console.log("ready"); setInterval(() => {}, 1000)'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    child.kill('SIGHUP')
+    expect(await once(child, 'exit')).toEqual([null, 'SIGHUP'])
+  })
+
+  it.each(['SIGINT', 'SIGHUP'] as const)('%s ends the process as usual once it is no longer listened to', async (signal) => {
     const { child } = await start('onSignals(say)()')
     const ended = once(child, 'exit')
-    child.kill('SIGINT')
-    expect(await ended).toEqual([null, 'SIGINT'])
+    child.kill(signal)
+    expect(await ended).toEqual([null, signal])
   })
 })

@@ -50,6 +50,7 @@ describe('docs/export.svg', () => {
         '0.0.0',
         { tell() {}, warn() {}, fail() {}, explain: String },
         { args: [], env: {}, stdout: process.stdout, stderr: process.stderr },
+        () => {},
       )
       let isRun = false
       for (const command of program.commands) {

@@ -47,7 +47,7 @@ function commandsOf(page: string): string[] {
 }
 
 it('every option of a command exists', async () => {
-  const program = await createProgram('', {} as never, { args: [], stdout: process.stdout } as never)
+  const program = await createProgram('', {} as never, { args: [], stdout: process.stdout } as never, () => {})
   const commands = guides().flatMap((page) => commandsOf(page).map((words) => ({ page, words })))
   const checked = commands.flatMap(({ page, words }) => {
     let command: Command | undefined = program

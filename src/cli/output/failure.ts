@@ -85,6 +85,7 @@ function inSeconds(said: string, error: HexlineError): string {
 function inShell(expected: string): string {
   return expected
     .replace('(maxArrayLength)', '(--max-array)')
+    .replace("a block number, 'latest', or a cursor", 'a block number (decimal or hex) or latest')
     .replace('(a bigint, a safe integer or a hex string)', '(decimal or hex)')
     .replace(/\b(\w+): (?:true|'(\w+)')/g, (_, option: string, value?: string) => [flagOf(option), ...(value === undefined ? [] : [value])].join(' '))
 }
