@@ -4,7 +4,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plain } from '../verify/mismatch.ts'
 import { falsehood } from './falsehood.ts'
-import { MENDING } from './folder.ts'
+import { isPartial, MENDING } from './folder.ts'
 import { LOCK } from './lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
 
@@ -36,6 +36,7 @@ function kindOf(there: Stats): string {
 }
 
 function unnamed(name: string): Error {
+  if (isPartial(name)) return falsehood({ file: name }, 'file', plain('none'), plain('a part of a file: an export was killed: run it again first'))
   return falsehood({ file: name }, 'file', plain('none, since the manifest does not name it'), plain('a file or folder'))
 }
 

@@ -46,9 +46,32 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
   const { manifest } = file
   const from = lastOf(manifest) + 1
   const checkFirst = (block: CutBlock) => checkFollows(dir, block, manifest)
-  const job: WriteJob = { dir, header: manifest, stream, checkFirst, beforePublish: lock.check, onRange: (range) => file.add(range) }
-  const added = from > to ? nothing : await writeRanges(client, job, { from, to })
-  return { from: BigInt(manifest.from), to: BigInt(lastOf(manifest)), ...added }
+  /** True while files of a range may have their names, and the manifest does not name them. */
+  let isUnnamed = false
+  const job: WriteJob = {
+    ...{ dir, header: manifest, stream, checkFirst },
+    async beforePublish() {
+      await lock.check()
+      isUnnamed = true
+    },
+    async onRange(range) {
+      await file.add(range)
+      isUnnamed = false
+    },
+  }
+  try {
+    const added = from > to ? nothing : await writeRanges(client, job, { from, to })
+    return { from: BigInt(manifest.from), to: BigInt(lastOf(manifest)), ...added }
+  } catch (error) {
+    if (isUnnamed) await removeUnnamed(dir, lock).catch(() => {})
+    throw error
+  }
+}
+
+/** Removes the files that the manifest on the disk does not name, while the folder is locked. */
+async function removeUnnamed(dir: string, lock: Lock): Promise<void> {
+  await lock.check()
+  await removeLeftovers(dir, await readCheckedManifest(dir))
 }
 
 /** The manifest of the folder, which must be of the dataset that was asked for; or a new one. */

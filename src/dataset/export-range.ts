@@ -93,7 +93,10 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   if (!hadParts && (await readManifest(dir)) === undefined) await checkEmpty(dir)
   const parts = join(dir, PARTS)
   await makeFolder(parts)
-  const writer = await joinWriters(parts)
+  const writer = await joinWriters(parts).catch(async (error: unknown) => {
+    await removeIfEmpty(parts)
+    throw error
+  })
   try {
     // Only now: a single export looks for parts after it has taken the lock.
     await checkUnlocked(dir)
@@ -119,7 +122,11 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
 /** Ends the use of a folder. Where it has no part, and none was begun, nothing stays. */
 async function leave(dir: string, writer: PartWriter): Promise<void> {
   await writer.close()
-  await rmdir(join(dir, PARTS)).catch(() => {})
+  await removeIfEmpty(join(dir, PARTS))
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => {})
 }
 
 interface Opened {

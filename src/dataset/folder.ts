@@ -78,11 +78,16 @@ export async function checkEmpty(dir: string): Promise<void> {
 
 /** The lock, and what a killed process leaves of it or of a manifest; and parts. */
 function isOurs(name: string): boolean {
-  return name === PARTS || name === LOCK || name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)
+  return name === PARTS || name === LOCK || name.startsWith(`${LOCK}.`) || isManifestPart(name)
 }
 
-function isPartial(name: string, of: string): boolean {
-  return name.startsWith(`${of}.`) && /^\d+\.partial$/.test(name.slice(of.length + 1))
+function isManifestPart(name: string): boolean {
+  return name.startsWith(`${MANIFEST}.`) && isPartial(name)
+}
+
+/** Whether the name is that of a file which was being written. */
+export function isPartial(name: string): boolean {
+  return /\.\d+\.partial$/.test(name)
 }
 
 /** The name of a file of a range, and of one that is not whole. */
@@ -95,7 +100,7 @@ const OF_RANGE = /^\d{9,}-\d{9,}\.(?:parquet|ndjson(?:\.gz|\.zst)?)(?:\.\d+\.par
 export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'ranges'>): Promise<void> {
   const known = new Set(ranges.flatMap(({ files }) => files.map(({ name }) => name)))
   for (const name of await readdir(dir))
-    if (name.startsWith(`${LOCK}.`) || isPartial(name, MANIFEST)) await writing(join(dir, name), () => rm(join(dir, name), { force: true }))
+    if (name.startsWith(`${LOCK}.`) || isManifestPart(name)) await writing(join(dir, name), () => rm(join(dir, name), { force: true }))
   for (const table of tableNames) {
     for (const name of await filesOf(dir, table)) {
       const path = join(dir, table, name)

@@ -38,7 +38,12 @@ export async function joinWriters(parts: string, clock: Clock = systemClock): Pr
   const path = join(dir, HOLDER)
   const text = `${JSON.stringify(mine)}\n`
   await writing(dir, () => mkdir(dir))
-  await writing(path, () => writeFile(path, text))
+  try {
+    await writing(path, () => writeFile(path, text))
+  } catch (error) {
+    await removeWriter(dir).catch(() => {})
+    throw error
+  }
   let timer = later()
   return {
     dir,

@@ -2,7 +2,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hexline, startHexline } from '../support/command.ts'
+import { readCheckedManifest } from '../../src/dataset/check-manifest.ts'
+import { hexline, inShell, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { nightly } from '../support/runs.ts'
 
@@ -143,4 +144,22 @@ describe('hexline export', () => {
       expect((await startHexline(args).ended).code).toBe(0)
     },
   )
+
+  it('leaves no file that the manifest does not name, where the manifest is the first that has no room', async () => {
+    const command = `$hexline export --rpc ${server.url} --from 1 --to 60 --out ${dir} --format ndjson --tables blocks --blocks-per-file 1 --quiet`
+    const failed = await inShell(`ulimit -f 8; ${command}`)
+    expect(failed).toEqual({ code: 1, stdout: '', stderr: `hexline: ${dir}/manifest.json cannot be written: the file would be too large\n` })
+    const named = async () => (await readCheckedManifest(dir)).ranges.flatMap(({ files }) => files.map(({ name }) => name))
+    const there = async () => (await readdir(join(dir, 'blocks'))).map((name) => `blocks/${name}`).sort()
+    expect(await there()).toEqual(await named())
+    expect(await inShell(command)).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await there()).toEqual(await named())
+    expect(await named()).toHaveLength(60)
+  })
+
+  it('as a shard, leaves nothing where there is no room to say who writes', async () => {
+    const { code, stderr } = await inShell(`ulimit -f 0; $hexline export --rpc ${server.url} --from 1 --to 9 --out ${dir} --shard 1/1`)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/\/process\.json cannot be written: the file would be too large\n$/)])
+    expect(await readdir(dir)).toEqual([])
+  })
 })

@@ -68,12 +68,16 @@ it.each([
   ['beside the files of a table', `${FIRST}.bak`, `${FIRST}.bak`],
   ['of a table that is not stored', 'logs/000000005-000000009.ndjson', 'logs'],
   ['which is hidden', 'blocks/.DS_Store', 'blocks/.DS_Store'],
-  ['which a killed export left', `${FIRST}.123.partial`, `${FIRST}.123.partial`],
 ])('a file that the manifest does not name, %s', async (_, name, found) => {
   await mkdir(at('logs'), { recursive: true })
   if (!name.startsWith('logs')) await rm(at('logs'), { recursive: true })
   await writeFile(at(name), '')
   expect(await fault()).toEqual([found, 'file'])
+})
+
+it.each([`${FIRST}.123.partial`, 'manifest.json.123.partial'])('%s says that an export was killed', async (name) => {
+  await writeFile(at(name), '')
+  await expect(checkFolder(dir, manifest)).rejects.toThrow(`${name}: file: expected none, found a part of a file: an export was killed: run it again first`)
 })
 
 it('a lock says that an export is running or was killed', async () => {
