@@ -85,7 +85,7 @@ function isOfGateway(error: HexlineError): error is HttpError {
 }
 
 /** Nothing takes calls at the endpoint's URL: it is not found, gone, or elsewhere. */
-function isNoEndpoint(error: HexlineError): boolean {
+export function isNoEndpoint(error: HexlineError): boolean {
   return isOfGateway(error) && (error.status < 400 || error.status === 404 || error.status === 410)
 }
 

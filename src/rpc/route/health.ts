@@ -1,8 +1,8 @@
 import { type HexlineError, TimeoutError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
-import type { Outcome, Post } from '../call.ts'
+import type { Call, Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
-import { endpointState, isFailure, isThrottled } from '../failure-kinds.ts'
+import { endpointState, isFailure, isNoEndpoint, isThrottled } from '../failure-kinds.ts'
 import { setBounded } from '../set-bounded.ts'
 
 /**
@@ -20,6 +20,13 @@ const RECOVERED = 0.1
 const MEMORY_MS = 5_000
 /** An endpoint that owes replies and has sent none for this long, in ms, counts as slow. */
 const SILENT_MS = 1_000
+/**
+ * "Not found", for a method that an endpoint has never answered, is about the method where it has
+ * answered others within this time, in ms: its gateway may have no route for it.
+ */
+const ANSWERED_MS = 10_000
+/** Methods that are remembered as answered, at most: they are named by the user. */
+const MOST_METHODS = 100
 /** This many calls cost an endpoint no more than one: they travel in one POST. */
 const ONE_POST = 100
 
@@ -52,6 +59,9 @@ export class Health {
   #slowness = 1
   #measuredAt = Number.NEGATIVE_INFINITY
   #failedAt = Number.NEGATIVE_INFINITY
+  /** Methods that it has answered, and the last one of them. */
+  readonly #methods = new Set<string>()
+  #lastMethod = ''
   #posts = 0
   #progressAt = 0
   #out: keyof typeof pauses | undefined
@@ -119,7 +129,7 @@ export class Health {
       } finally {
         this.#posts--
         // A POST that was cut because no caller waited for it any more says nothing.
-        if (!signal.aborted) this.#judge(outcomes, started, clock.now())
+        if (!signal.aborted) this.#judge(calls, outcomes, started, clock.now())
       }
     }
   }
@@ -181,12 +191,27 @@ export class Health {
     }
   }
 
-  #judge(outcomes: readonly Outcome[], started: number, now: number): void {
+  #noteMethods(calls: readonly Call[]): void {
+    for (const { method } of calls) {
+      if (method === this.#lastMethod) continue
+      this.#lastMethod = method
+      if (this.#methods.size < MOST_METHODS) this.#methods.add(method)
+    }
+  }
+
+  /** The refusal is about a method of these calls, and not about the endpoint. */
+  #isOfMethod(refusal: HexlineError, calls: readonly Call[], now: number): boolean {
+    return isNoEndpoint(refusal) && now - this.answeredAt < ANSWERED_MS && !calls.every(({ method }) => this.#methods.has(method))
+  }
+
+  #judge(calls: readonly Call[], outcomes: readonly Outcome[], started: number, now: number): void {
     const verdict = verdictOf(outcomes)
     if (verdict === 'throttles') this.throttledSince = Math.min(this.throttledSince, now)
-    else if (verdict === 'alive') this.answered(now)
-    else if (verdict === 'fails') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
-    else if (this.#out === undefined || now >= this.#dueAt) this.#leaveOut('refuses', now, verdict.retryAfterMs)
+    else if (verdict === 'alive') {
+      this.answered(now)
+      this.#noteMethods(calls)
+    } else if (verdict === 'fails') this.failed(now, isSilence(outcomes[0]) ? started : undefined)
+    else if (!this.#isOfMethod(verdict, calls, now) && (this.#out === undefined || now >= this.#dueAt)) this.#leaveOut('refuses', now, verdict.retryAfterMs)
     this.#progressAt = now
   }
 

@@ -334,6 +334,20 @@ describe('a failing endpoint', () => {
     expect(counts(a, b)).toEqual([2, 5])
   })
 
+  test('whose gateway has no route for one method is passed over for that method, and gets the other calls', async () => {
+    const isTrace = ({ entries }: { entries: readonly Entry[] }) => entries.some(({ method }) => method === 'trace_block')
+    const a = await serve((...args) => (isTrace(args[0]) ? always('no route', { status: 404 }) : node())(...args))
+    const b = await serve(node())
+    const client = clientOf([a.url, b.url], quick)
+    const events = eventsOf('hexline:route')
+    for (let i = 0; i < 3; i++) {
+      expect(await read(client, i)).toEqual(answerTo([i]))
+      expect(await client.request({ method: 'trace_block', params: [hex(i)] })).toEqual(answerTo([hex(i)]))
+    }
+    expect(counts(a, b)).toEqual([6, 3])
+    expect(events.filter(({ change }) => change === 'left-out')).toEqual([])
+  })
+
   test('whose gateway calls a request bad is passed over: another one may take the call', async () => {
     const [a, b] = [await serve(node(), always('Bad Request', { status: 400 })), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
@@ -823,11 +837,6 @@ describe('a paused endpoint', () => {
 })
 
 describe('a method that an endpoint lacks', () => {
-  const without = node({
-    answer: (entry) => (entry.method === 'trace_block' ? failed(entry, -32601, 'the method trace_block does not exist/is not available') : undefined),
-  })
-  const trace = { method: 'trace_block', params: ['0x1'] }
-
   test('is called at another one, and from then on only there', async () => {
     const [a, b] = [await serve(without), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
