@@ -68,6 +68,8 @@ export class LogsByHash<L> {
       if (error instanceof SyntaxError || error instanceof CodecError) return undefined
       if (!isFailure(error)) throw error
       if (error.kind === 'lagging') throw unknown(number, hash, error)
+      // A gateway may refuse the hash by a status alone; others have been asked by now.
+      if (error.kind === 'invalid' || error.kind === 'not-found') return undefined
       if (error.kind !== 'closed' && mayRepeat(error) === false) return undefined
       throw error
     }

@@ -6,13 +6,16 @@ import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
 import type { RangeBlock } from '../../src/follow/range-logs.ts'
 import type { LogFilter } from '../../src/index.ts'
 import { CONTRACT, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
-import { clientOf, type Entry, errorOf, failed, serve } from '../support/server.ts'
+import { always, clientOf, type Entry, errorOf, failed, serve, type TestServer } from '../support/server.ts'
 
 const filter = { address: CONTRACT }
 
 /** The logs of a block by a node with these faults, and the calls that this took. */
 async function logsOf(chain: ForkingChain, number: number, faults: NodeFaults = {}, wanted: Pick<LogFilter, 'address' | 'topics'> = filter) {
-  const server = await serve(chain.node(faults))
+  return logsFrom(await serve(chain.node(faults)), chain, number, wanted)
+}
+
+async function logsFrom(server: TestServer, chain: ForkingChain, number: number, wanted: Pick<LogFilter, 'address' | 'topics'> = filter) {
   const byHash = new LogsByHash(clientOf(server.url), checkFilter(wanted), decodedLogs(), { signal: undefined, maxBytes: 1e6, chainId: 1 })
   const block = chain.blocks[number] as (typeof chain.blocks)[number]
   const logs = await byHash.fetch({ ...headerOf(block), number: BigInt(number) } as unknown as RangeBlock)
@@ -70,6 +73,16 @@ describe('a node that does not take the hash of a block', () => {
       const { logs } = await logsOf(chain, blockWith(chain, count), {
         answer: (entry) => (entry.method === 'eth_getLogs' && JSON.stringify(entry.params).includes('blockHash') ? answer(entry) : undefined),
       })
+      expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, i) => i))
+    }
+  })
+
+  it.each([400, 404])('and says so with HTTP %i, without an error object: by the number of the block', async (status) => {
+    const server = await serve((request, response) =>
+      (JSON.stringify(request.entries).includes('blockHash') ? always('no', { status }) : chain.node())(request, response),
+    )
+    for (const count of [0, 2, 3]) {
+      const { logs } = await logsFrom(server, chain, blockWith(chain, count))
       expect(logs.map(({ logIndex }) => logIndex)).toEqual(Array.from({ length: count }, (_, i) => i))
     }
   })
