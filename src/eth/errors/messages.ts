@@ -39,6 +39,14 @@ export const messageRows: readonly FailureRow[] = [
 
   ...logRangeRows,
 
+  // Before old state, which the plan also lacks: these methods are refused for any block.
+  {
+    kind: 'unsupported',
+    method: /^(?:debug|trace)_/,
+    message: /archiv(?:e|al), debug,? (?:and|or) trace (?:requests|data)/i,
+    source: 'Chainstack (-32002)',
+  },
+
   // Another node, or another plan, has the data. The key is valid, and waiting does not help.
   {
     kind: 'pruned',

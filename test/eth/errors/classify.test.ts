@@ -114,6 +114,9 @@ describe('messages of nodes and providers', () => {
         'range-too-large before timeout: Alchemy: Query timeout exceeded. Consider reducing your block range.',
         // The plan lacks old state, for which another endpoint has to be asked.
         'pruned before unsupported: Chainstack: Access to archival, debug, or trace data is not included in ',
+        // The plan lacks the method, whatever the block.
+        'unsupported before pruned: Chainstack, debug: Access to archival, debug, or trace data is not included in ',
+        'unsupported before pruned: Chainstack, trace: Archive, Debug and Trace requests are not available on your ',
         // The data of an internal error says more.
         'lagging before server: Nethermind, trace: Internal error',
         // They say more than that a later attempt may pass.

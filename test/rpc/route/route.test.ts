@@ -837,6 +837,20 @@ describe('a paused endpoint', () => {
 })
 
 describe('a method that an endpoint lacks', () => {
+  test('since its plan has no debug methods shows nothing about the state of the block', async () => {
+    const plan = (entry: Entry) => failed(entry, -32002, 'Archive, Debug and Trace requests are not available on your current plan.')
+    const [a, b] = [await serve(node({ answer: (entry) => (entry.method.startsWith('debug_') ? plan(entry) : undefined) })), await serve(node())]
+    const client = clientOf([a.url, b.url], quick)
+    await client.request({ method: 'debug_traceBlockByNumber', params: [hex(100)] })
+    for (let i = 0; i < 3; i++) await client.request({ method: 'eth_getBalance', params: [hex(i), hex(100)] })
+    expect(counts(a, b)).toEqual([4, 1])
+  })
+
+  const without = node({
+    answer: (entry) => (entry.method === 'trace_block' ? failed(entry, -32601, 'the method trace_block does not exist/is not available') : undefined),
+  })
+  const trace = { method: 'trace_block', params: ['0x1'] }
+
   test('is called at another one, and from then on only there', async () => {
     const [a, b] = [await serve(without), await serve(node())]
     const client = clientOf([a.url, b.url], quick)
