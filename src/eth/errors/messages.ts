@@ -15,8 +15,8 @@ export const messageRows: readonly FailureRow[] = [
   { kind: 'execution', code: 3, source: 'geth: revert with data' },
   {
     kind: 'execution',
-    message: /^(?:Error: )?(?:VM Exception|VM execution error|execution reverted|Reverted|revert\b|EVM error)/i,
-    source: 'geth, Erigon, Nethermind, OpenEthereum, anvil, Hardhat, Frontier',
+    message: /^(?:Error: )?(?:VM Exception|VM execution error|Reverted|revert\b|EVM error)|\bexecution reverted\b|\bmessage execution failed \(exit=/i,
+    source: 'geth, Erigon, Nethermind, OpenEthereum, anvil, Hardhat, Frontier, Lotus (11); after other words: IoTeX, chains of the Cosmos SDK',
   },
   {
     kind: 'execution',

@@ -13,6 +13,8 @@ describe('the first row that matches decides', () => {
     // A contract may revert with any message.
     ['execution reverted: rate limit exceeded', 'eth_call', 'execution'],
     ['execution reverted: too many requests in batch', 'eth_call', 'execution'],
+    ['rpc error: code = InvalidArgument desc = execution reverted: unauthorized', 'eth_call', 'execution'],
+    ['failed to estimate gas: message execution failed (exit=[33], revert reason=[Error(already pruned)], vm error=[])', 'eth_estimateGas', 'execution'],
     // Texts that are part of those of another kind.
     ['Too many requests in batch', 'eth_call', 'batch-too-large'],
     ['Too many requests', 'eth_call', 'rate-limit'],
