@@ -1,6 +1,7 @@
 import type { Wait, Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply, Send } from '../call.ts'
 import { CallFailure, failureFrom } from '../call-failure.ts'
+import { mayRepeat } from '../failure-kinds.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { setBounded } from '../set-bounded.ts'
 
@@ -145,7 +146,9 @@ class Race implements Wait {
  */
 function isFinal(failure: unknown): boolean {
   if (failure === MOVED || failure === GIVEN_UP) return false
-  return !(failure instanceof CallFailure) || failure.error.kind === 'execution' || failure.error.kind === 'invalid'
+  if (!(failure instanceof CallFailure)) return true
+  const { error } = failure
+  return mayRepeat(error) === false && (error.kind === 'execution' || error.kind === 'invalid')
 }
 
 /** Recent calls whose times are kept. */

@@ -1581,6 +1581,20 @@ describe('hedging', () => {
     expect(await errorOf(read(client, 'stuck'))).toMatchObject({ name: 'RpcError', code: 3 })
   })
 
+  test('waits for the first when a gateway, not a node, calls its copy a bad request', async () => {
+    const a = await serve(async (request, response) => {
+      if (request.entries[0]?.params[0] === 'slow') await sleep(500)
+      return stalling(request, response)
+    })
+    const b = await serve((request, response) =>
+      (request.entries[0]?.method === 'eth_getBalance' ? always('Bad Request', { status: 400 }) : stalling)(request, response),
+    )
+    const client = clientOf([a.url, b.url], hedged)
+    for (let i = 0; i < 40; i++) await read(client, i)
+    expect(await read(client, 'slow')).toEqual(answerTo(['slow']))
+    expect(calls(b)).toContain('eth_getBalance')
+  })
+
   test('waits for the first when its copy went to an endpoint that is given up', async () => {
     let ms = 15
     const a = await serve(async (...args) => {
