@@ -116,6 +116,7 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
+      if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)))
     this.#halveIfMany()
@@ -125,16 +126,13 @@ export class ThrottledMethods {
     return suspect.prove(this.#othersOf(suspect))
   }
 
-  /** POSTs of other methods, without those that are refused. */
+  /** POSTs of other methods, without those that were throttled for one that is refused. */
   #othersOf(method: ThrottledMethod): Counts {
     const others = new Counts()
     others.answered = this.#all.answered - method.answered
     others.throttled = this.#all.throttled - method.throttled
-    for (const each of this.#methods.values()) {
-      if (each === method || !each.isRefused) continue
-      others.answered -= each.answered
-      others.throttled -= each.throttled
-    }
+    // A POST that was throttled for several methods is subtracted once at most.
+    for (const each of this.#methods.values()) if (each !== method && each.isRefused) others.throttled -= each.throttledAlone
     return others
   }
 
@@ -182,6 +180,8 @@ class Counts {
 class ThrottledMethod extends Counts {
   readonly pause: Pause
   isApart = false
+  /** POSTs in which calls of this method were throttled, and no others. */
+  throttledAlone = 0
   #isProven = false
   /** POSTs in a row that were throttled, and that were answered. */
   #throttledInARow = 0
@@ -209,6 +209,11 @@ class ThrottledMethod extends Counts {
       this.#answeredInARow++
       this.pause.recovered()
     }
+  }
+
+  override halve(): void {
+    super.halve()
+    this.throttledAlone /= 2
   }
 
   /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */

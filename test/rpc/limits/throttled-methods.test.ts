@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { HttpError } from '../../../src/errors.ts'
+import { type Call, replyOf } from '../../../src/rpc/call.ts'
+import { type BatchInFlight, batchResult } from '../../../src/rpc/limits/batch-result.ts'
+import { ThrottledMethods } from '../../../src/rpc/limits/throttled-methods.ts'
 import type { Entry } from '../../support/server.ts'
 import { errorOf } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -210,5 +214,33 @@ describe('a limit of the endpoint', () => {
     expect(75 * logs.perSecond + 10 * small.perSecond).toBeGreaterThan(0.8 * 500)
     expect(logs.failed).toBe(0)
     expect(logs.longest).toBeLessThan(10_000)
+  })
+})
+
+describe('two methods that were refused in the same POSTs', () => {
+  it('do not hide that a third one is throttled, too', () => {
+    const methods = new ThrottledMethods(retry)
+    let now = 0
+    const post = (names: readonly string[], isThrottled: boolean, areOthersWaiting = false) => {
+      const calls = names.map((method) => ({ method }) as Call)
+      const batch: BatchInFlight = { calls, sentAt: now, nth: 1, nthBusy: 1, expectedBytes: 0, isProbe: false, hadRoom: true }
+      now += 100
+      const outcome = isThrottled ? new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' }) : replyOf('0x1')
+      return methods.learn(
+        batchResult(
+          batch,
+          calls.map(() => outcome),
+        ),
+        () => areOthersWaiting,
+        now,
+      )
+    }
+    for (const name of ['a', 'b', 'c']) post([name], true)
+    for (let i = 0; i < 20; i++) post(['a', 'b'], true)
+    for (let i = 0; i < 14; i++) {
+      post(['c'], true)
+      for (const name of ['c', 'd', 'd']) post([name], false)
+    }
+    expect(post(['a'], true, true)).toBe('unknown')
   })
 })
