@@ -13,7 +13,7 @@ import { keccak256 } from './codec/keccak.ts'
  * OpenEthereum, Nethermind, Moonbeam, Erigon, Conflux, Cosmos chains.
  */
 export const ALREADY_KNOWN =
-  /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|\btx already exist|already (?:exists )?in (?:the )?(?:mempool|cache)/i
+  /already known|\bknown transaction|already imported|AlreadyKnown|AlreadyImported|ALREADY_EXISTS|existing txn? with same hash|\btx already exists?(?! with)\b|already (?:exists )?in (?:the )?(?:mempool|cache)/i
 
 /** Number of failed look-ups in a row after which no more are made. */
 const FAILED = 4

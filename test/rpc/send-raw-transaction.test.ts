@@ -253,14 +253,15 @@ describe('eth_sendRawTransaction', () => {
       'submit transaction to pool failed: Pool(AlreadyImported)',
       `known transaction. transaction with hash ${keccak256(raw)} is already in the system`,
       'failed to broadcast transaction: : tx already in mempool',
+      'tx already exist',
     ]) {
       const { hash } = await sendThrough(raw, [cut, cut, refuse(-32000, words)])
       expect(hash).toBe(keccak256(raw))
     }
   })
 
-  test('is not known if the node says "unknown transaction"', async () => {
-    for (const words of ['unknown transaction type', 'Unknown transaction']) {
+  test('is not known if the node says "unknown transaction", or that another one has its nonce', async () => {
+    for (const words of ['unknown transaction type', 'Unknown transaction', 'tx already exists with same nonce']) {
       const refused = each(({ id, method }) => (method === 'eth_sendRawTransaction' ? failed({ id }, -32000, words) : { id, result: null }))
       const { hash, error } = await sendThrough(await sign(), [cut, cut, refused])
       expect(hash).toBeUndefined()

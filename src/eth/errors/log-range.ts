@@ -136,5 +136,5 @@ const LIMITS: readonly RegExp[] = [
   /blocks distance: ([\d,]{1,30})/i,
   /smaller than size ([\d,]{1,30})/i,
   /blocks range, the limit is ([\d,]{1,30})/i,
-  /\b(?:only|block range limit) ([\d,]{1,30})(?: (?:are )?allowed|$)/i,
+  /spans (?:too many|[\d,]{1,30}) blocks.{1,60}?(?:only|block range limit) ([\d,]{1,30})(?: (?:are )?allowed|$)/i,
 ]

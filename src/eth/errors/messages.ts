@@ -21,7 +21,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'execution',
     message:
-      /insufficient (?:funds for|balance for transfer|fee\b)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\btx too large|\binvalid sender\b|invalid chain id for signer|failed precheck with status|failed to (?:pay the fee to the operator|serialize transaction)|transaction type not supported|tries to replace pending|\bdelegated accounts|replay-protected|transaction to pool failed|line count for module/i,
+      /insufficient (?:funds for|balance for transfer|fee\b)|not enough funds for gas|would cause overdraft|nonce(?: is)? too (?:low|high)|invalid transaction nonce|the same nonce in the tx pool|underpriced|gas ?price (?:is )?(?:too low|less than)|intrinsic gas|not enough (?:gas for transaction|step counters)|exceeds (?:block gas limit|the configured cap)|gas required exceeds|oversized data|\btx too large|\binvalid sender\b|invalid chain id for signer|failed precheck with status (?!BUSY\b)|failed to (?:pay the fee to the operator|serialize transaction)|transaction type not supported|tries to replace pending|\bdelegated accounts|replay-protected|transaction to pool failed|line count for module/i,
     source: 'geth txpool and state transition; Besu, Erigon, anvil and reth word them alike; Arbitrum, Celo, Klaytn, Linea, Metis, Moonbeam, zkEVM, zkSync',
   },
   {
@@ -116,7 +116,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'overloaded',
     message:
-      /\boverloaded\b|too busy|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|(?:full )?(?:backends?|nodes?|servers?) available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
+      /\boverloaded\b|too busy|precheck with status BUSY\b|server is busy|over capacity|temporarily at capacity|under too much load|no (?:backend is currently healthy|(?:full )?(?:backends?|nodes?|servers?) available)|backend (?:offline|is currently not healthy)|no available (?:nodes?|upstreams?)/i,
     source: 'Erigon and Nethermind (-32005, HTTP 503), reth (-32009), proxyd (-32010 to -32012, -32018), Ankr (-32055), gateways',
   },
   {

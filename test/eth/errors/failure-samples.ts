@@ -516,6 +516,7 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
 
   overloaded: [
+    ['Hedera', 200, -32000, 'transaction 0.0.4425573@1718213476.914320044 failed precheck with status BUSY', 'Hedera ResponseCodeEnum: BUSY', RAW],
     ['Erigon', 503, -32005, 'server overloaded', 'erigontech/erigon rpc/handler.go'],
     ['a gateway', 200, -32000, 'the server is overloaded, try again later', QUOTED],
     ['reth', 200, -32009, 'Server is busy, try again later', JSONRPSEE],

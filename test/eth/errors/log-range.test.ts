@@ -61,6 +61,7 @@ describe('the limit that a refusal of a logs query names', () => {
     'logs count limit exceeded (10000) consider refine/narrow down your query',
     'query returns too many logs, narrow your filter: 20000',
     'You are limited to a maximum of 25 requests per second',
+    'query returned more than 10000 logs, only 10000 allowed',
   ])('none: %s', (message) => {
     expect(rangeLimit(message)).toBeUndefined()
   })
