@@ -1,8 +1,8 @@
-import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
 import { readCheckedManifest } from '../dataset/check-manifest.ts'
+import { lookAt } from '../dataset/disk.ts'
 import { duckDbViews } from '../dataset/duckdb-views.ts'
 import { checkFiles, checkIsFolder } from '../dataset/folder.ts'
 import { MANIFEST, type Manifest } from '../dataset/manifest.ts'
@@ -109,10 +109,7 @@ function textForBytes(query: string): string | undefined {
 
 /** The manifest of a folder whose files are there. */
 async function openDataset(dir: string): Promise<Manifest> {
-  const hasManifest = await stat(resolve(dir, MANIFEST)).then(
-    () => true,
-    () => false,
-  )
+  const hasManifest = (await lookAt(resolve(dir, MANIFEST))) !== undefined
   if (!hasManifest && (await hasParts(dir))) throw new Error(`${dir} has parts of shards that are not merged: run \`hexline merge ${shellWord(dir)}\` first`)
   if (!hasManifest) throw new OptionError('<folder>', 'a folder that hexline export wrote', `one without ${MANIFEST}`)
   const manifest = await readCheckedManifest(dir)

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plain } from '../verify/mismatch.ts'
-import { falsehood } from './falsehood.ts'
+import { cannotRead, lookAt, reading } from './disk.ts'
+import { falsehood, kindOf } from './falsehood.ts'
 import { isPartial, MENDING } from './folder.ts'
 import { LOCK } from './lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
@@ -15,24 +16,19 @@ import { type FileEntry, MANIFEST, type Manifest } from './manifest.ts'
 export async function checkFolder(dir: string, { tables, ranges }: Manifest): Promise<void> {
   const files = new Map(ranges.flatMap((range) => range.files.map((file) => [file.name, file])))
   for (const table of tables) {
-    const there = await lstat(join(dir, table)).catch(() => undefined)
+    const there = await lookAt(join(dir, table))
     if (there !== undefined && !there.isDirectory()) throw falsehood({ file: table }, 'file', plain('a folder'), plain(kindOf(there)))
   }
   for (const { name, bytes } of files.values()) {
-    const there = await lstat(join(dir, name)).catch(() => undefined)
+    const there = await lookAt(join(dir, name))
     if (!there?.isFile()) throw falsehood({ file: name }, 'file', plain('a file'), plain(there === undefined ? 'none' : kindOf(there)), `. ${MENDING}`)
     if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size, `. ${MENDING}`)
   }
-  for (const name of await readdir(dir)) {
+  for (const name of await reading(dir, () => readdir(dir))) {
     if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running here, or was killed: run it again first'))
     if (name !== MANIFEST && !tables.some((table) => table === name)) throw unnamed(name)
   }
   for (const table of tables) for (const name of await namesIn(join(dir, table))) if (!files.has(`${table}/${name}`)) throw unnamed(`${table}/${name}`)
-}
-
-function kindOf(there: Stats): string {
-  if (there.isSymbolicLink()) return 'a symbolic link'
-  return there.isFile() ? 'a file' : there.isDirectory() ? 'a folder' : 'something else'
 }
 
 function unnamed(name: string): Error {
@@ -46,7 +42,7 @@ async function namesIn(folder: string): Promise<string[]> {
     return await readdir(folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
+    throw cannotRead(folder, error)
   }
 }
 
@@ -56,7 +52,10 @@ const PIECE = 1024 * 1024
 /** Checks the bytes of a file. Throws `IntegrityError` unless they have the manifest's SHA-256. */
 export async function checkDigest(dir: string, { name, bytes, sha256 }: FileEntry, signal: AbortSignal | undefined): Promise<void> {
   const hash = createHash('sha256')
-  for await (const piece of createReadStream(join(dir, name), { highWaterMark: Math.min(PIECE, bytes + 1), ...(signal && { signal }) })) hash.update(piece)
+  const path = join(dir, name)
+  await reading(path, async () => {
+    for await (const piece of createReadStream(path, { highWaterMark: Math.min(PIECE, bytes + 1), ...(signal && { signal }) })) hash.update(piece)
+  })
   const digest = hash.digest('hex')
   if (digest !== sha256) throw falsehood({ file: name }, 'sha256', sha256, digest, `. ${MENDING}`)
 }

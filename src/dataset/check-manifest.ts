@@ -1,10 +1,11 @@
-import { lstat, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { IntegrityError } from '../errors.ts'
 import { plain } from '../verify/mismatch.ts'
 import { fileName, rangeFrom } from './aligned-range.ts'
 import { missingOf } from './checks.ts'
-import { falsehood } from './falsehood.ts'
+import { lookAt, reading } from './disk.ts'
+import { falsehood, kindOf } from './falsehood.ts'
 import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
 import { type DatasetTable, tableNames, tables } from './tables.ts'
 
@@ -21,10 +22,11 @@ const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
  * version.
  */
 export async function readCheckedManifest(dir: string): Promise<Manifest> {
-  const there = await lstat(join(dir, MANIFEST)).catch(() => undefined)
+  const path = join(dir, MANIFEST)
+  const there = await lookAt(path)
   if (there === undefined) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain('none'), `; is ${dir} a folder that hexline export wrote?`)
-  if (!there.isFile()) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain(there.isSymbolicLink() ? 'a symbolic link' : 'something else'))
-  const text = await readFile(join(dir, MANIFEST), 'utf8')
+  if (!there.isFile()) throw falsehood({ file: MANIFEST }, 'file', plain('a file'), plain(kindOf(there)))
+  const text = await reading(path, () => readFile(path, 'utf8'))
   const manifest = parsed(text)
   checkHeader(manifest)
   manifest.ranges.forEach((range, i) => {

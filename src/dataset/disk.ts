@@ -1,4 +1,5 @@
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { reasonOf } from '../system-error.ts'
 
@@ -8,6 +9,35 @@ export async function writing<T>(path: string, write: () => Promise<T>): Promise
     return await write()
   } catch (error) {
     throw new Error(`${path} cannot be written: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** Runs `read`. Throws an error that names the path and, in plain words, the reason. */
+export async function reading<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    throw cannotRead(path, error)
+  }
+}
+
+/** The same error in plain words, if it is one of the system. */
+export function cannotRead(path: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (syscall === undefined) return error
+  return new Error(`${path} cannot be read: ${code === 'ENOENT' ? 'it does not exist' : reasonOf(error)}`, { cause: error })
+}
+
+/**
+ * What is at a path, which may be a link; undefined if there is nothing. Throws if the system
+ * cannot tell, as for a folder of another user, or a network share that is gone for a moment.
+ */
+export async function lookAt(path: string, look: (path: string) => Promise<Stats> = lstat): Promise<Stats | undefined> {
+  try {
+    return await look(path)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw cannotRead(path, error)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { CodecError, IntegrityError } from '../errors.ts'
 import { plain, shown } from '../verify/mismatch.ts'
 
@@ -21,4 +22,10 @@ export function undecodable(place: Place, path: string, error: unknown): unknown
   if (!(error instanceof CodecError)) return error
   const field = [path, error.path].filter((part) => part !== '').join('.')
   return falsehood(place, field, plain(error.expected), plain(error.received))
+}
+
+/** What a file is, in words. */
+export function kindOf(there: Stats): string {
+  if (there.isSymbolicLink()) return 'a symbolic link'
+  return there.isFile() ? 'a file' : there.isDirectory() ? 'a folder' : 'something else'
 }

@@ -1,8 +1,8 @@
-import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { OptionError } from '../errors.ts'
 import { reasonOf } from '../system-error.ts'
-import { writing } from './disk.ts'
+import { lookAt, reading, writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { MANIFEST, type Manifest } from './manifest.ts'
 import { PARTS } from './parts.ts'
@@ -11,7 +11,7 @@ import { isWhole } from './whole-files.ts'
 
 /** Throws `OptionError` unless the folder is there. */
 export async function checkIsFolder(dir: string, option = 'dir'): Promise<void> {
-  const there = await stat(dir).catch(() => undefined)
+  const there = await lookAt(dir, stat)
   if (there?.isDirectory()) return
   throw new OptionError(option, 'a folder', `${JSON.stringify(dir)}, which ${there === undefined ? 'does not exist' : 'is a file'}`)
 }
@@ -72,7 +72,7 @@ async function makeFolderIn(path: string): Promise<void> {
  * Throws unless a folder without a manifest is empty, so that nothing is mixed with other files.
  */
 export async function checkEmpty(dir: string): Promise<void> {
-  const other = (await readdir(dir)).find((name) => !isOurs(name))
+  const other = (await reading(dir, () => readdir(dir))).find((name) => !isOurs(name))
   if (other !== undefined) throw new Error(`${dir} is neither empty nor a dataset: it has ${JSON.stringify(other)}, but no ${MANIFEST}; nothing was changed`)
 }
 
@@ -99,7 +99,7 @@ const OF_RANGE = /^\d{9,}-\d{9,}\.(?:parquet|ndjson(?:\.gz|\.zst)?)(?:\.\d+\.par
  */
 export async function removeLeftovers(dir: string, { ranges }: Pick<Manifest, 'ranges'>): Promise<void> {
   const known = new Set(ranges.flatMap(({ files }) => files.map(({ name }) => name)))
-  for (const name of await readdir(dir))
+  for (const name of await reading(dir, () => readdir(dir)))
     if (name.startsWith(`${LOCK}.`) || isManifestPart(name)) await writing(join(dir, name), () => rm(join(dir, name), { force: true }))
   for (const table of tableNames) {
     for (const name of await filesOf(dir, table)) {
@@ -120,7 +120,7 @@ export async function checkFiles(dir: string, { ranges }: Pick<Manifest, 'ranges
   await checkTableFolders(dir)
   for (const { files } of ranges) {
     for (const { name, bytes } of files) {
-      const there = await lstat(join(dir, name)).catch(() => undefined)
+      const there = await lookAt(join(dir, name))
       if (isWhole(there, bytes)) continue
       const found = there === undefined ? 'is missing' : there.isFile() ? `has ${there.size} bytes, not ${bytes}` : 'is not a file'
       throw new Error(`${join(dir, name)} ${found}: the dataset is damaged; nothing was changed. ${MENDING}`)
@@ -137,7 +137,7 @@ export async function makeTableFolders(dir: string, tables: readonly DatasetTabl
 /** Throws if the folder of a table is anything else, such as a link to where other files may be. */
 async function checkTableFolders(dir: string): Promise<void> {
   for (const table of tableNames) {
-    const there = await lstat(join(dir, table)).catch(() => undefined)
+    const there = await lookAt(join(dir, table))
     if (there === undefined || there.isDirectory()) continue
     throw new Error(`${join(dir, table)} is ${there.isSymbolicLink() ? 'a symbolic link' : 'a file'}, not a folder; nothing was changed`)
   }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { lstat, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IntegrityError } from '../errors.ts'
 import type { Missing } from './checks.ts'
-import { replaceFile } from './disk.ts'
+import { lookAt, reading, replaceFile } from './disk.ts'
 import type { DatasetTable } from './tables.ts'
 
 /*
@@ -86,10 +86,10 @@ export function lastOf({ from, ranges }: Pick<Manifest, 'from' | 'ranges'>): num
 /** The manifest of a folder; undefined if it has none. Throws for one that is damaged. */
 export async function readManifest(dir: string): Promise<Manifest | undefined> {
   const path = join(dir, MANIFEST)
-  const there = await lstat(path).catch(() => undefined)
+  const there = await lookAt(path)
   if (there === undefined) return undefined
   if (!there.isFile()) throw new Error(`${path} is not a file; nothing was changed`)
-  return parseManifest(await readFile(path, 'utf8'), path)
+  return parseManifest(await reading(path, () => readFile(path, 'utf8')), path)
 }
 
 /**

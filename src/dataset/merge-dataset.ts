@@ -5,7 +5,7 @@ import { IntegrityError, OptionError } from '../errors.ts'
 import { show } from '../text.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { checkAlike } from './check-same.ts'
-import { syncFolder } from './disk.ts'
+import { lookAt, syncFolder } from './disk.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeEmpty, removeLeftovers } from './folder.ts'
 import { type Contradiction, contradictionIn, type Found, furthest, missingText, tile } from './join-parts.ts'
 import { LOCK, lockFolder } from './lock.ts'
@@ -50,7 +50,7 @@ export async function runMerge(dirs: readonly string[], options: MergeDatasetOpt
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   const dir = into === undefined ? (sources[0] as string) : resolve(check.folder('into', into))
   signal?.throwIfAborted()
-  for (const source of sources) if (!(await stat(source).catch(() => undefined))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
+  for (const source of sources) if (!(await lookAt(source, stat))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   const made = await makeFolder(dir, 'into')
   try {
     return await mergeInto(dir, sources, { signal, onProgress })

@@ -5,7 +5,7 @@ import { reasonOf } from '../system-error.ts'
 import { shellWord } from '../text.ts'
 import { digitsOf } from './aligned-range.ts'
 import { readCheckedManifest } from './check-manifest.ts'
-import { syncFolder, writing } from './disk.ts'
+import { lookAt, syncFolder, writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { type DatasetHeader, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
 import { checkNoWriters } from './part-writers.ts'
@@ -44,7 +44,7 @@ export interface Goal {
 
 /** Whether a folder has what is to be merged. */
 export async function hasParts(dir: string): Promise<boolean> {
-  return (await hasPartsFolder(dir)) && (await lstat(join(dir, PARTS, DATASET, MANIFEST)).catch(() => undefined)) !== undefined
+  return (await hasPartsFolder(dir)) && (await lookAt(join(dir, PARTS, DATASET, MANIFEST))) !== undefined
 }
 
 /**
@@ -67,7 +67,7 @@ export async function removeParts(dir: string): Promise<void> {
 
 /** Whether there is a folder `parts`. Throws if it is anything else. */
 export async function hasPartsFolder(dir: string): Promise<boolean> {
-  const there = await lstat(join(dir, PARTS)).catch(() => undefined)
+  const there = await lookAt(join(dir, PARTS))
   if (there === undefined) return false
   if (there.isDirectory()) return true
   throw new Error(`${join(dir, PARTS)} is not a folder; nothing was changed`)
@@ -173,7 +173,7 @@ async function commitAs(aside: string, path: string): Promise<boolean> {
 /** The manifest of a folder in `parts`; undefined if there is no such folder. */
 async function readIn(dir: string, name: string): Promise<Manifest | undefined> {
   const path = join(dir, PARTS, name)
-  const there = await lstat(path).catch(() => undefined)
+  const there = await lookAt(path)
   if (there === undefined) return undefined
   try {
     return await readCheckedManifest(path)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { plain } from '../verify/mismatch.ts'
+import { cannotRead } from './disk.ts'
 import { falsehood } from './falsehood.ts'
 import type { DatasetFormat } from './manifest.ts'
 
@@ -54,16 +55,21 @@ export async function* readLines(dir: string, file: string, format: DatasetForma
 }
 
 async function* bytesOf(dir: string, file: string, format: DatasetFormat): AsyncGenerator<Buffer> {
-  const source: Readable = createReadStream(join(dir, file), { highWaterMark: PIECE })
+  const path = join(dir, file)
+  const source: Readable = createReadStream(path, { highWaterMark: PIECE })
   const decoder = decompress[format]?.()
   if (decoder === undefined) {
-    yield* source
+    try {
+      yield* source
+    } catch (error) {
+      throw cannotRead(path, error)
+    }
     return
   }
   // Errors of either end both.
   pipeline(source, decoder, () => {})
   try {
-    const { size } = await stat(join(dir, file))
+    const { size } = await stat(path)
     yield* decoder as AsyncIterable<Buffer>
     // Node's decoders end without an error after one frame of Zstandard, or zeros behind gzip.
     // Others read on.
@@ -71,7 +77,7 @@ async function* bytesOf(dir: string, file: string, format: DatasetFormat): Async
     if (bytesWritten !== size)
       throw falsehood({ file }, 'content', plain('compressed lines to its end'), plain(`others behind its first ${bytesWritten} bytes`))
   } catch (error) {
-    if (!/^(?:Z_|ERR_ZLIB|ZSTD)/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!/^(?:Z_|ERR_ZLIB|ZSTD)/.test((error as NodeJS.ErrnoException).code ?? '')) throw cannotRead(path, error)
     throw falsehood({ file }, 'content', plain('compressed lines'), plain((error as Error).message))
   } finally {
     source.destroy()

@@ -5,6 +5,7 @@ import { IntegrityError } from '../errors.ts'
 import { plain } from '../verify/mismatch.ts'
 import { checkPages } from './check-pages.ts'
 import { type ColumnPage, type PageLibrary, readPage } from './column-page.ts'
+import { cannotRead, reading } from './disk.ts'
 import { falsehood } from './falsehood.ts'
 import { type Codec, type ColumnChunk, fileSchema, footer, loadParquet, MAGIC, type RowGroup, rowGroup } from './parquet-form.ts'
 import type { Column } from './tables.ts'
@@ -22,10 +23,11 @@ export interface ColumnValues {
  * is wrong in the footer as a whole, after the last rows.
  */
 export async function* readParquet(dir: string, file: string, columns: readonly Column[]): AsyncGenerator<ColumnValues> {
-  const handle = await open(join(dir, file), 'r')
+  const path = join(dir, file)
+  const handle = await reading(path, () => open(path, 'r'))
   try {
     const buffer = await bufferOf(handle)
-    const metadata = await reading(file, () => metadataOf(buffer))
+    const metadata = await parsing(path, file, () => metadataOf(buffer))
     const schema = fileSchema(columns)
     checkSchema(file, metadata, schema)
     const library = await loadReader()
@@ -34,8 +36,8 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     for (const group of metadata.row_groups) {
       const rows = Number(group.num_rows)
       checkChunks(file, group, columns)
-      await reading(file, () => checkPages(file, buffer, group))
-      const pages = await reading(file, () => readGroup(library, buffer, group, columns, offset))
+      await parsing(path, file, () => checkPages(file, buffer, group))
+      const pages = await parsing(path, file, () => readGroup(library, buffer, group, columns, offset))
       const made = rowGroup(
         rows,
         pages.map(({ chunk }) => chunk),
@@ -50,18 +52,19 @@ export async function* readParquet(dir: string, file: string, columns: readonly 
     const { created_by = '' } = metadata
     // By this, too, some readers tell how to read.
     const createdBy = /^hexline [\w.+-]+$/.test(created_by) ? created_by : 'hexline'
-    await reading(file, () => checkAround(file, buffer, offset, footer(library, schema, groups, createdBy)))
+    await parsing(path, file, () => checkAround(file, buffer, offset, footer(library, schema, groups, createdBy)))
   } finally {
     await handle.close()
   }
 }
 
 /** Throws what a reader throws for bytes that are not Parquet as `IntegrityError`. */
-async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
+async function parsing<T>(path: string, file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall !== undefined || error instanceof IntegrityError) throw error
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw cannotRead(path, error)
+    if (error instanceof IntegrityError) throw error
     throw falsehood({ file }, 'content', plain('Parquet'), plain((error as Error).message))
   }
 }

@@ -1,7 +1,6 @@
 import type { Stats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { reasonOf } from '../system-error.ts'
+import { lookAt } from './disk.ts'
 import type { RangeEntry } from './manifest.ts'
 
 /**
@@ -9,14 +8,7 @@ import type { RangeEntry } from './manifest.ts'
  * tell, as for a network share that is gone for a moment: such a file is not missing.
  */
 export async function hasFiles(dir: string, { files }: Pick<RangeEntry, 'files'>): Promise<boolean> {
-  for (const { name, bytes } of files) {
-    const path = join(dir, name)
-    const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-      throw new Error(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
-    })
-    if (!isWhole(there, bytes)) return false
-  }
+  for (const { name, bytes } of files) if (!isWhole(await lookAt(join(dir, name)), bytes)) return false
   return true
 }
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { replaceFile, writing } from '../../src/dataset/disk.ts'
+import { cannotRead, lookAt, replaceFile, writing } from '../../src/dataset/disk.ts'
 import { hexline, inShell } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { digestsOf } from '../support/dataset-kills.ts'
@@ -71,16 +71,50 @@ describe('a disk that runs full', () => {
   })
 })
 
+/** Before a command: root may read and write anyway, so it becomes someone else. */
+const asOther = process.getuid?.() === 0 ? 'setpriv --reuid 65534 --regid 65534 --clear-groups ' : ''
+
 it('a read-only folder is refused with its reason', async () => {
   const dir = join(folder, 'data')
   await mkdir(dir)
   await chmod(folder, 0o755)
   await chmod(dir, 0o555)
-  // Root may write anyway, so it becomes someone else.
-  const isRoot = process.getuid?.() === 0
-  const { stderr, code } = await inShell(`${isRoot ? 'exec setpriv --reuid 65534 --regid 65534 --clear-groups' : 'exec'} $hexline ${argsFor(dir).join(' ')}`)
+  const { stderr, code } = await inShell(`exec ${asOther}$hexline ${argsFor(dir).join(' ')}`)
   expect({ code, stderr }).toEqual({ code: 1, stderr: `hexline: ${dir}/.lock cannot be written: permission denied\n` })
   expect(await readdir(dir)).toEqual([])
+})
+
+it('what may not be read is not called missing, but named with the reason', async () => {
+  const dir = join(folder, 'data')
+  expect(await hexline(argsFor(dir))).toMatchObject({ code: 0, stderr: '' })
+  await chmod(folder, 0o755)
+  const says = async (...args: string[]) => {
+    const { code, stderr } = await inShell(`exec ${asOther}$hexline ${args.join(' ')}`)
+    expect(code).toBe(1)
+    return stderr.trimEnd()
+  }
+  const first = '000000001-000000009.ndjson'
+  const commands = [
+    ['verify', dir],
+    ['sql', dir, '"select 1"'],
+  ]
+  for (const [path, mode, named] of [
+    [`${dir}/logs`, 0o755, `logs/${first}`],
+    [`${dir}/manifest.json`, 0o644, 'manifest.json'],
+    [dir, 0o755, '(?:manifest\\.json|parts)'],
+  ] as const) {
+    await chmod(path, 0)
+    for (const command of commands) expect(await says(...command)).toMatch(new RegExp(`^hexline: ${dir}/${named} cannot be read: permission denied$`))
+    await chmod(path, mode)
+  }
+  for (const table of ['blocks', 'logs']) {
+    await chmod(join(dir, table, first), 0)
+    expect(await says('verify', dir)).toBe(`hexline: ${dir}/${table}/${first} cannot be read: permission denied`)
+    await chmod(join(dir, table, first), 0o644)
+  }
+  await chmod(folder, 0)
+  for (const command of [...commands, ['merge', dir]]) expect(await says(...command)).toBe(`hexline: ${dir} cannot be read: permission denied`)
+  await chmod(folder, 0o755)
 })
 
 it('a file that replaces another is complete, and the other one stays if it cannot be', async () => {
@@ -98,4 +132,15 @@ it('an error of the system names the path and the reason, and is the cause', asy
       throw cause
     }),
   ).rejects.toMatchObject({ message: '/x cannot be written: the disk is read-only', cause })
+})
+
+it('only what is not there counts as nothing, and only errors of the system are put in words', async () => {
+  expect(await lookAt(join(folder, 'none/below'))).toBeUndefined()
+  const stale = Object.assign(new Error('ESTALE'), { code: 'ESTALE', syscall: 'lstat' })
+  await expect(lookAt('/x', () => Promise.reject(stale))).rejects.toMatchObject({ message: '/x cannot be read: the network share has lost it', cause: stale })
+  const other = new Error('other')
+  expect(cannotRead('/x', other)).toBe(other)
+  expect(cannotRead('/x', Object.assign(new Error('gone'), { code: 'ENOENT', syscall: 'open' }))).toMatchObject({
+    message: '/x cannot be read: it does not exist',
+  })
 })

@@ -64,7 +64,7 @@ it('a file that is not there is no falsehood of its content', async () => {
   const reading = async () => {
     for await (const _ of readLines(dir, 'nothing', 'ndjson.gz'));
   }
-  await expect(reading()).rejects.toMatchObject({ code: 'ENOENT' })
+  await expect(reading()).rejects.toMatchObject({ message: `${join(dir, 'nothing')} cannot be read: it does not exist` })
 })
 
 it('a line that is longer than any may be is refused before it is whole', async () => {
