@@ -64,6 +64,7 @@ export interface ExportWorker {
 /** Why ranges were given up. */
 const GIVEN_BACK = new Error('the worker is closed: the range goes back to the queue')
 const LOST = new Error('the range belongs to another worker by now')
+const LOCK_LOST = 'its lock has run out, or Redis has lost it: another worker takes the range, or finds it done'
 
 /** A range whose worker was killed this many times is set aside: it may be what kills them. */
 const MOST_STALLED = 20
@@ -152,8 +153,15 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   worker.on('failed', (job, error) => {
     if (error !== LOST) onFailure?.(error, isRangeJob(job) ? job.data.range : undefined)
   })
+  /** Ranges whose loss was told, of which BullMQ may tell several times. */
+  const toldLost = new Set<string>()
+  worker.on('active', (job) => void toldLost.delete(job.id as string))
   worker.on('error', (error) => {
-    if (isWrongDatabase(error)) void end(new Error(`Redis refuses the database of the connection: ${error.message}`))
+    const lost = lostRange(error)
+    if (lost !== undefined) {
+      if (!toldLost.has(lost.id)) onFailure?.(lost.error, lost.range)
+      toldLost.add(lost.id)
+    } else if (isWrongDatabase(error)) void end(new Error(`Redis refuses the database of the connection: ${error.message}`))
     else onFailure?.(error)
   })
 
@@ -188,6 +196,17 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }
+}
+
+/**
+ * What BullMQ says, in several ways, of a job whose lock has run out, or that Redis has lost.
+ * Undefined for any other error.
+ */
+function lostRange({ message }: Error): { readonly id: string; readonly range: BlockRange; readonly error: Error } | undefined {
+  const [, id, from, to] =
+    /^(?:could not renew lock|Missing lock|Missing key|Lock mismatch|Job) (?:for job )?(\w+-(\d+)-(\d+))(?:$|\. | is not in the active)/.exec(message) ?? []
+  if (id === undefined) return undefined
+  return { id, range: { from: Number(from), to: Number(to) }, error: new Error(LOCK_LOST, { cause: message }) }
 }
 
 /** The part that holds the end of a range which was committed before; null once it was merged. */

@@ -77,7 +77,7 @@ async function work(flags: Flags, io: Io): Promise<void> {
           // What ends the worker is the error of the command.
           if (error instanceof OptionError) return
           // Redis is tried again and again.
-          if (error.message !== said) messages.warn(error.message)
+          if (error.message !== said) messages.warn(`Redis cannot be used, trying again: ${error.message}`)
           said = error.message
         },
       })

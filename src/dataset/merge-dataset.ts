@@ -96,7 +96,11 @@ async function readSources(dirs: readonly string[], signal: AbortSignal | undefi
     const manifest = (await readManifest(dir)) && (await readCheckedManifest(dir))
     const common = (await hasParts(dir)) ? await readCommon(dir) : undefined
     const header = common ?? (manifest && headerOf(manifest))
-    if (header === undefined) continue
+    if (header === undefined) {
+      // Such as that of a worker that has had no range.
+      await checkEmpty(dir)
+      continue
+    }
     if (manifest !== undefined && common !== undefined) checkAlike(dir, headerOf(manifest), join(dir, PARTS), common)
     const found: Found[] = manifest?.ranges.map((range) => ({ dir, range })) ?? []
     const last = manifest === undefined ? header.from - 1 : lastOf(manifest)

@@ -246,5 +246,6 @@ it('bad arguments are refused at once', async () => {
   await expect(mergeDataset([dir], { to: 1 } as object)).rejects.toThrow('options: expected only into, signal, onProgress')
   await writeFile(join(none, 'photo.jpg'), '')
   await expect(mergeDataset([dir], { into: none })).rejects.toThrow('is neither empty nor a dataset: it has "photo.jpg"')
+  await expect(mergeDataset([dir, none])).rejects.toThrow(`${none} is neither empty nor a dataset: it has "photo.jpg"`)
   expect(await readdir(none)).toEqual(['photo.jpg'])
 })

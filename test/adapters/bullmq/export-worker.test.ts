@@ -199,6 +199,29 @@ describe.runIf(hasRedis)('a worker', () => {
     expect((await queue.getJobs(['completed'])).map(({ attemptsMade }) => attemptsMade)).toEqual([1, 1, 1, 1, 1])
   })
 
+  it('whose locks are lost tells it once for each range, in its own words, and the ranges are exported all the same', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    gate = (calls) => (calls.some(({ method }) => method === 'eth_getBlockByNumber') ? released : undefined)
+    const { id } = await enqueueExport(queue, plan)
+    const failures: string[] = []
+    const worker = start({ lockMs: 400, onFailure: (error, range) => failures.push(`${range?.from} to ${range?.to}: ${error.message}`) })
+    await eventually(async () => expect(await queue.getJobCounts('active')).toEqual({ active: 2 }))
+    for (const range of ['3-9', '10-19']) expect(await redis.redis.del(`hexline:hexline:${id}-${range}:lock`)).toBe(1)
+    const lost = 'its lock has run out, or Redis has lost it: another worker takes the range, or finds it done'
+    const told = [`10 to 19: ${lost}`, `3 to 9: ${lost}`]
+    await eventually(() => expect(failures.toSorted()).toEqual(told))
+    const all = done(worker, 5)
+    gate = () => {}
+    release()
+    await all
+    await worker.close()
+    expect(failures.toSorted()).toEqual(told)
+    expect(await partNames()).toEqual(['000000003', '000000010', '000000020', '000000030', '000000040', 'dataset'])
+  })
+
   it('whose node is of another chain ends, and gives back its range', async () => {
     await enqueueExport(queue, { ...plan, chainId: 5 })
     const worker = start()
