@@ -7,7 +7,7 @@ import { type ExportJob, resolveJob } from './export-options.ts'
 import { exportShard } from './export-shard.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from './folder.ts'
 import { type Lock, lockFolder } from './lock.ts'
-import { type DatasetHeader, lastOf, type Manifest, ManifestFile, readManifest } from './manifest.ts'
+import { type DatasetHeader, lastOf, MANIFEST, type Manifest, ManifestFile, readManifest } from './manifest.ts'
 import { checkNoParts } from './parts.ts'
 import { nothing, type WriteJob, writeRanges } from './write-ranges.ts'
 
@@ -100,5 +100,6 @@ function checkFollows(dir: string, { number, parentHash }: CutBlock, { ranges }:
   throw new IntegrityError(
     `block ${number} names ${parentHash} as its parent, but ${dir} ends with block ${last.to} as ${last.lastHash}: ` +
       "the chain was reorganised in between; nothing was changed. Export to a new folder, and end at 'finalized'",
+    { file: MANIFEST, block: BigInt(number) },
   )
 }

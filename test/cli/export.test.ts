@@ -157,6 +157,15 @@ describe('hexline export', () => {
     expect(await named()).toHaveLength(60)
   })
 
+  it('names the folder that ends with a block which the node has replaced', async () => {
+    expect(await run('--to', '9', '--quiet')).toMatchObject({ code: 0 })
+    const other = await startDatasetChain({ head: 60, branch: () => 'c' })
+    const { code, stderr } = await hexline(['export', '--rpc', other.url, '--from', '1', '--to', '20', '--out', dir, '--format', 'ndjson', '--quiet'])
+    await other.close()
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^hexline: block 10 names 0x[0-9a-f]{64} as its parent, but /)])
+    expect(stderr).toContain(`but ${dir} ends with block 9 as 0x`)
+  })
+
   it('as a shard, leaves nothing where there is no room to say who writes', async () => {
     const { code, stderr } = await inShell(`ulimit -f 0; $hexline export --rpc ${server.url} --from 1 --to 9 --out ${dir} --shard 1/1`)
     expect([code, stderr]).toEqual([1, expect.stringMatching(/\/process\.json cannot be written: the file would be too large\n$/)])
