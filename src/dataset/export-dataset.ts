@@ -49,7 +49,10 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
   /** True while files of a range may have their names, and the manifest does not name them. */
   let isUnnamed = false
   const job: WriteJob = {
-    ...{ dir, header: manifest, stream, checkFirst },
+    dir,
+    header: manifest,
+    stream,
+    checkFirst,
     async beforePublish() {
       await lock.check()
       isUnnamed = true

@@ -7,10 +7,7 @@ interface Group {
 /** Weak: what is abandoned without being released goes with its signal. */
 const groups = new WeakMap<AbortSignal, Group>()
 
-/**
- * Whoever waits with the signal of a controller needs the controller, which its signal does not
- * hold.
- */
+/** A signal does not hold its controller, and would never be aborted without it. */
 const controllersOf = new WeakMap<AbortSignal, AbortController>()
 
 /** Takes controllers that were abandoned without being released out of their groups. */

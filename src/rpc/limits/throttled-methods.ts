@@ -18,8 +18,8 @@ const FEW = 0.1
 const MANY = 0.5
 const LEAST_OTHERS = 2
 /**
- * A method is refused if so many of its POSTs were throttled, and less than this part of that
- * number was answered. It tells nothing about another one.
+ * A method is refused where at least this many of its POSTs were throttled, and fewer than this
+ * part of their number answered. Its POSTs tell nothing about another method.
  */
 const LEAST_REFUSED = 2
 const ANSWERED = 0.02
