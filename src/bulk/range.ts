@@ -110,10 +110,21 @@ export async function chainIdOf(client: Client): Promise<number | undefined> {
 /** How nodes refuse a tag that they do not know. */
 const UNKNOWN_TAG = ['invalid', 'unsupported', 'server', 'lagging', 'execution', 'not-found']
 
+/** Block numbers have 8 bytes. */
+const LAST_NUMBER = 2n ** 64n - 1n
+
 function numberFrom(name: string, value: unknown, orElse = ''): bigint {
+  const number = quantityFrom(value)
+  if (number === undefined) throw new OptionError(name, `a block number (a whole number that is not negative)${orElse}`, show(value))
+  // A longer one is most likely a hash.
+  if (number > LAST_NUMBER) throw new OptionError(name, `a block number of at most 8 bytes${orElse}`, show(value))
+  return number
+}
+
+function quantityFrom(value: unknown): bigint | undefined {
   try {
     return decodeQuantity(encodeQuantity(value))
   } catch {
-    throw new OptionError(name, `a block number (a whole number that is not negative)${orElse}`, show(value))
+    return undefined
   }
 }

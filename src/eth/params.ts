@@ -116,9 +116,13 @@ export function withoutDefault<T>(param: Param<T>, wire: unknown): Param<T> {
   return { ...param, omitted: { wire, send: 'before others' } }
 }
 
+function atMost(count: number): string {
+  return count === 0 ? 'no parameters' : `at most ${count} parameter${count === 1 ? '' : 's'}`
+}
+
 /** The arguments as they are sent. Throws `CodecError` with the path of the one that is invalid. */
 export function encodeParams(method: string, codecs: readonly Param<never>[], args: readonly unknown[]): unknown[] {
-  if (args.length > codecs.length) throw new CodecError('params', `at most ${codecs.length} params`, String(args.length), { method })
+  if (args.length > codecs.length) throw new CodecError('params', atMost(codecs.length), String(args.length), { method })
   let length = codecs.length
   // Null means omitted, too: the service's specification has it for a block tag.
   const isOmitted = (i: number) => codecs[i]?.omitted !== undefined && (args[i] === undefined || args[i] === null)

@@ -170,8 +170,12 @@ describe('a failure', () => {
       ['eth_getBalance', ADDRESS, '1.5'],
       'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
     ],
+    [
+      ['eth_getBalance', ADDRESS, '18446744073709551616'],
+      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received 18446744073709551616\n',
+    ],
     [['eth_getLogs', '{"fromBlock":'], 'hexline: params[0]: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
-    [['eth_blockNumber', 'latest'], 'hexline: params: expected at most 0 params, received 1\n'],
+    [['eth_blockNumber', 'latest'], 'hexline: params: expected no parameters, received 1\n'],
     [[], "hexline: missing required argument 'method'\n"],
   ])('%j ends with 2 before anything is sent', async (args, stderr) => {
     expect(await call(...args)).toMatchObject({ code: 2, stdout: '', stderr, sent: [] })

@@ -323,10 +323,10 @@ describe('is refused', () => {
 
 describe('the number of arguments', () => {
   test.each<[MethodName, unknown[], string]>([
-    ['eth_blockNumber', ['latest'], 'params: expected at most 0 params, received 1'],
-    ['eth_getBalance', [A, 'latest', true], 'params: expected at most 2 params, received 3'],
-    ['eth_call', [{}, 'latest', {}, {}, {}], 'params: expected at most 4 params, received 5'],
-    ['eth_getTransactionByHash', [H, undefined], 'params: expected at most 1 params, received 2'],
+    ['eth_blockNumber', ['latest'], 'params: expected no parameters, received 1'],
+    ['eth_getBalance', [A, 'latest', true], 'params: expected at most 2 parameters, received 3'],
+    ['eth_call', [{}, 'latest', {}, {}, {}], 'params: expected at most 4 parameters, received 5'],
+    ['eth_getTransactionByHash', [H, undefined], 'params: expected at most 1 parameter, received 2'],
     [
       'eth_getBalance',
       [[A, 'latest']],

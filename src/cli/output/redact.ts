@@ -45,7 +45,8 @@ export function redactReceived(received: string): string {
   if (received === 'undefined') return 'nothing'
   const [, path, more] = /^("(?:[^"\\]|\\.)*")(, which .*)$/s.exec(received) ?? []
   if (path !== undefined) return `${redactPath(JSON.parse(path) as string)}${more}`
-  if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received
+  // Digits that were typed have been read as a bigint.
+  if (!/^"(?:[^"\\]|\\.)*"$/s.test(received)) return received.replace(/^(\d+)n$/, '$1')
   const text = JSON.parse(received) as string
   // `show` has cut it to 80 characters.
   return text.length >= 80 && !isUrl(text) ? 'a string of 80 characters or more' : redact(text)
