@@ -55,6 +55,9 @@ export class LogBackfill {
   /** Notifications that came while missed logs are being fetched; undefined while they are not. */
   #held: unknown[] | undefined
   #isMissing = false
+  #filling = Promise.resolve()
+  /** A block that a node has, up to which something may be missing. */
+  #least = 0n
   /** Blocks from `#from` on could not be fetched. */
   #hasHole = false
   /** The block at which they are fetched again, and the one at which they may be given up. */
@@ -70,7 +73,12 @@ export class LogBackfill {
 
   /** Before the subscription, which covers the blocks from here on. */
   async start(): Promise<void> {
-    this.#from = (await this.#client.call('eth_blockNumber')) + 1n
+    this.startAt((await this.#client.call('eth_blockNumber')) + 1n)
+  }
+
+  /** The first block whose logs are to be delivered, where it is known. */
+  startAt(number: bigint): void {
+    this.#from = number
   }
 
   notified(log: unknown): void {
@@ -79,10 +87,15 @@ export class LogBackfill {
     else this.#isMissing = true
   }
 
-  /** Something may have been missed: it is delivered before what comes now. */
-  fill(): void {
+  /**
+   * Something may have been missed, at least up to the block `least`: it is delivered before what
+   * comes now. Resolves once that is done, or has failed.
+   */
+  fill(least = 0n): Promise<void> {
     this.#isMissing = true
-    if (this.#held === undefined) void this.#fill()
+    if (least > this.#least) this.#least = least
+    if (this.#held === undefined) this.#filling = this.#fill()
+    return this.#filling
   }
 
   stop(): void {
@@ -96,7 +109,9 @@ export class LogBackfill {
       while (this.#isMissing) {
         this.#isMissing = false
         await this.#dropReplaced()
-        const to = await this.#client.call('eth_blockNumber')
+        const head = await this.#client.call('eth_blockNumber')
+        // Another node may have answered, which lags behind.
+        const to = later(head, this.#least)
         if (to < this.#from) continue
         await this.#fetch(to)
         if (to > this.#from) this.#advance(to)
@@ -114,9 +129,10 @@ export class LogBackfill {
   async #dropReplaced(): Promise<void> {
     const { last } = this.#blocks
     if (last === undefined) return
-    await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
+    const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => {
-      const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false] })
+      if (number > head) return undefined
+      const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
       return (reply.take() as { hash?: string } | null)?.hash
     })
     if (this.#from > kept + 1) this.#from = BigInt(kept + 1)
@@ -176,7 +192,7 @@ export class LogBackfill {
     } else if (number >= this.#askAgainAt) {
       this.#askAgainAt = number + ASK_AGAIN_BLOCKS
       // Once all logs that were held are delivered: during a fetch, each log moves `#from` on.
-      queueMicrotask(() => this.fill())
+      queueMicrotask(() => void this.fill())
     }
   }
 
@@ -187,4 +203,8 @@ export class LogBackfill {
     this.#prunedAt = number
     for (const [key, { number: block }] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
   }
+}
+
+function later(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }

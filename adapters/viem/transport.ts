@@ -7,6 +7,7 @@ import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
 import { CodecError, IntegrityError, RpcError } from '../../src/errors.ts'
 import { AnnouncedBlocks } from './announced-blocks.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
+import { type Ask, PolledFilters } from './polled-filters.ts'
 import { type Subscribe, subscribeOf } from './subscribe.ts'
 import { errorObject, viemError } from './viem-error.ts'
 
@@ -36,11 +37,15 @@ type WebSocketUrl = `ws://${string}` | `wss://${string}`
 /** A WebSocket, or endpoints of which the first one is a WebSocket. */
 type WebSocketTarget = WebSocketUrl | { readonly url: WebSocketUrl } | readonly [WebSocketUrl | { readonly url: WebSocketUrl }, ...Endpoint[]]
 
-/** A client, the id under which viem joins its identical calls, and what its nodes announced. */
+/**
+ * A client, the id under which viem joins its identical calls, what its nodes announced, and its
+ * filters.
+ */
 interface Engine {
   readonly client: Client
   readonly uid: string
   readonly announced: AnnouncedBlocks
+  readonly filters: PolledFilters
 }
 
 /** A call as viem makes it. */
@@ -132,20 +137,24 @@ export function hexline<rpcSchema extends RpcSchema | undefined = undefined, raw
 }
 
 function engineOf(client: Client): Engine {
-  return { client, uid: crypto.randomUUID(), announced: new AnnouncedBlocks() }
+  return { client, uid: crypto.randomUUID(), announced: new AnnouncedBlocks(), filters: new PolledFilters(client) }
 }
 
 /** Sends one call with hexline. Rejects with an error of viem's, or with the signal's reason. */
-async function send({ client, announced }: Engine, { method, params }: Args, settings: CallSettings, raw: boolean) {
+async function send({ client, announced, filters }: Engine, { method, params }: Args, settings: CallSettings, raw: boolean) {
   const required = announced.isAskedFor(method, params)
-  const ask = (given: unknown) => client.send({ method, params: (given ?? []) as readonly unknown[], required, ...settings })
-  try {
-    const reply = await ask(params).catch((error: unknown) => {
+  const ask: Ask = async (name, given) => {
+    const sendWith = (params: readonly unknown[]) => client.send({ method: name, params, required, ...settings })
+    const reply = await sendWith(given).catch((error: unknown) => {
       // viem accepts bigints in params, and sends them as decimal strings.
-      if (error instanceof CodecError && error.path === 'params' && typeof params === 'object') return ask(JSON.parse(stringify(params)))
+      if (error instanceof CodecError && error.path === 'params' && typeof params === 'object') return sendWith(JSON.parse(stringify(given)))
       throw error
     })
-    const result = reply.take()
+    return reply.take()
+  }
+  try {
+    const given = (params ?? []) as readonly unknown[]
+    const result = await (PolledFilters.areOf(method) && Array.isArray(given) ? filters.send(method, given, ask) : ask(method, given))
     return raw ? { error: undefined, result } : result
   } catch (error) {
     // It may have been replaced by a shorter chain: viem has its own error for a null.
