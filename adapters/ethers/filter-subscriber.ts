@@ -13,8 +13,8 @@ interface Filter {
 
 /**
  * Subscribes through a filter of the node, polled at each block, as ethers' own subscriber does.
- * After a failure, the next block tries again. If the node has dropped the filter, it is installed
- * again and the logs since the last poll are requested.
+ * After a failure, the next block tries again, and requests the logs since the last poll. If the
+ * node has dropped the filter, it is installed again.
  */
 export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   readonly #filter: Filter
@@ -24,9 +24,9 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #unread: unknown[] = []
   /** The last block whose changes were read. */
   #done: number | undefined
-  /** The first block whose logs were lost when the node dropped the filter. */
+  /** The first block whose logs were lost with the filter, or with the reply to a poll. */
   #missedFrom: number | undefined
-  /** Logs that were requested in place of those of a dropped filter: the new one may have them. */
+  /** Logs that were requested in place of lost ones: the filter may have them, too. */
   #recovered: readonly LogParams[] = []
   /** Logs of blocks after `#done`: if the filter is lost, these blocks are requested again. */
   #ahead: readonly unknown[] = []
@@ -98,7 +98,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         return
       }
       if (!isMade || isFilterGone(error)) this.#id = undefined
-      if (isFilterGone(error)) this.#missedFrom = this.#firstMissed(newest)
+      // The node may have sent changes that never came.
+      if (isMade) this.#missedFrom = this.#firstMissed(newest)
       void provider.emit('error', error)
     }
     if (!this.isRunning) return

@@ -133,6 +133,24 @@ describe('events by a filter', () => {
     expect(bed.node.filters.size).toBe(1)
   })
 
+  it('are not lost when the reply to a poll is lost, and with it what the filter had', async () => {
+    const bed = await startNode()
+    await listening(bed)
+    await bed.mine()
+    await eventually(() => expect(bed.got).toEqual([2]))
+    bed.node.hold = async ({ method }) => {
+      if (method !== 'eth_getFilterChanges') return
+      bed.node.hold = () => undefined
+      for (const socket of bed.server.sockets) socket.destroy()
+    }
+    await bed.mine()
+    await eventually(() => expect(bed.errors).toHaveLength(1))
+    await bed.mine()
+    await bed.mine()
+    await eventually(() => expect(bed.got).toEqual([2, 3, 4, 5]))
+    expect(bed.count('eth_newFilter')).toBe(1)
+  })
+
   it('are not lost when the node drops the filter: a new one is made, and the logs in between are requested', async () => {
     const bed = await startNode()
     await listening(bed)
