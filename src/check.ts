@@ -176,7 +176,7 @@ function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE,
   const expected = expectedUrl(what, example)
   // `new URL` escapes white space inside: of two URLs in one text, the second one would be sent to
   // the first.
-  if (typeof value === 'string' && /\S\s+\S/.test(value)) throw new OptionError(name, expected, 'a text with white space in it')
+  if (typeof value === 'string' && /\S\s+\S/.test(value)) throw new OptionError(name, expected, 'text with white space in it')
   if (typeof value !== 'string' || value === '') throw new OptionError(name, expected, value === '' ? 'an empty string' : show(value))
   try {
     return new URL(value)

@@ -92,7 +92,7 @@ test.each<[() => unknown, string]>([
     () => check.nodeUrl('a', 'ftp://rpc.example.com/KEY'),
     'a: expected an http, https, ws or wss URL, received a URL without http://, https://, ws:// or wss://',
   ],
-  [() => check.nodeUrl('a', 'http://a/KEY http://b/KEY'), 'a: expected an http, https, ws or wss URL, received a text with white space in it'],
+  [() => check.nodeUrl('a', 'http://a/KEY http://b/KEY'), 'a: expected an http, https, ws or wss URL, received text with white space in it'],
   [() => check.nodeUrl('a', '127.0.0.1:8545'), 'a: expected an http, https, ws or wss URL, received a URL without http://, https://, ws:// or wss://'],
   [() => check.nodeUrl('a', 'rpc.example.com/KEY'), 'a: expected an http, https, ws or wss URL, received an invalid URL'],
   [() => check.nodeUrl('a', '/home/me/.ethereum/geth.ipc'), 'a: expected an http, https, ws or wss URL, received the path of an IPC socket'],

@@ -15,10 +15,10 @@ const MOST = 10_000
 const FILLS = 2
 
 /**
- * Log filters that outlive the node's, for viem's watch actions without a subscription. Nodes drop a
- * filter after minutes without a poll or when they restart, another node behind the same URL has
- * never heard of it, and the logs in a reply that is lost are gone. Then the logs since the last
- * poll are fetched, and none is delivered twice.
+ * Log filters that outlive the node's, for viem's watch actions without a subscription. A node
+ * drops a filter after minutes without a poll, or when it restarts. Another node behind the same
+ * URL has never heard of it. And the logs in a reply that is lost are gone. In all these cases, the
+ * logs since the last poll are fetched, and none is delivered twice.
  */
 export class PolledFilters {
   readonly #client: HexlineClient

@@ -35,7 +35,7 @@ export class Link {
   /** The error for a block with the wrong number, without a hash, or with the wrong parent. */
   faultOf(number: bigint, block: Linked): IntegrityError | undefined {
     if (block.number !== number) return new IntegrityError(`requested block ${number}, but received block ${block.number}`)
-    if (typeof block.hash !== 'string') return new IntegrityError(`block ${number} has no hash: the node takes it for pending`)
+    if (typeof block.hash !== 'string') return new IntegrityError(`block ${number} has no hash: the node treats it as pending`)
     if (this.#hash === undefined || block.parentHash === this.#hash) return undefined
     return new IntegrityError(
       `block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}: ` +

@@ -271,7 +271,7 @@ export class LogStream<T> {
     early?.catch(() => {})
     const { from, to } = await resolved
     const [tail, isFinal] = await (early ?? Promise.all([hashOf(to), this.#isFinal(client, to)]))
-    if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node takes it for pending`)
+    if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node treats it as pending`)
     return { span: { from: Number(from), to: Number(to) }, tail, isFinal }
   }
 

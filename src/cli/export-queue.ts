@@ -80,7 +80,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
           // Those that were exported are in the folder, where a worker finds them.
           await enqueue()
           meter.start()
-          messages.warn(`Redis has lost ${countOf(known - total, 'range')} of this export: what was missing is in the queue again`)
+          messages.warn(`Redis has lost ${countOf(known - total, 'range')} of this export: they have been queued again`)
           reader = new queueing.ProgressReader(queue, id)
           first = progress = await read()
           known = ranges

@@ -53,7 +53,7 @@ export function exportCommand(io: Io): Command {
         'Run again, the same command continues a folder, however the last run ended; with a larger --to, it extends the folder.',
     )
   const out = new Option('--out <folder>', 'a new or empty folder, or one to continue').makeOptionMandatory()
-  return redisFlags(exportFlags(command, out, true), 'let workers do it (see `hexline worker`), by a queue on Redis')
+  return redisFlags(exportFlags(command, out, true), 'let workers export it (see `hexline worker`), through a queue on Redis')
     .option('--attempts <number>', 'with --redis: attempts for each range before it is set aside (default: 5)')
     .option('--shard <index/count>', 'export only this share of the ranges, from 1/8 to 8/8, beside other processes or machines; hexline merge joins them')
     .option(...METRICS_FLAG)

@@ -19,7 +19,7 @@ export function jobsCommand(io: Io): Command {
     .description('Shows the progress of the exports in a queue, and the ranges that were set aside because they kept failing, with the reason.')
   return redisFlags(command, 'where the queue is')
     .option('--retry', 'put the ranges that were set aside back into the queue', false)
-    .option('--recheck', 'put the ranges that are done back: workers export again what their folder no longer has', false)
+    .option('--recheck', 'put finished ranges back: workers export again what is missing from their folders', false)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

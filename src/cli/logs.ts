@@ -163,7 +163,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       if (flags.audit !== undefined) throw new Error(sentence)
       messages.warn(sentence)
     } else if (level === 'none' && flags.audit === undefined) {
-      messages.tell('not audited, because the range is not final: with --audit, or with --to finalized, blocks that were left out are found', {
+      messages.tell('not audited, because the range is not final: use --audit or --to finalized to find blocks that were left out', {
         type: 'not-audited',
       })
     }

@@ -17,7 +17,7 @@ export function mergeCommand(io: Io): Command {
   return new Command('merge')
     .summary('make one folder of what several shards exported')
     .description(
-      'Merges what shards exported, into one folder or one each, into a single folder of tables. ' +
+      'Merges the output of shards, from one folder or several, into a single folder of tables. ' +
         'Checks that no block is missing and that each range continues the one before it; otherwise names what is missing or contradictory, changes nothing, and exits with 1.',
     )
     .argument('<folder...>', 'the folders of the shards')

@@ -46,7 +46,7 @@ export function endpointFrom(flags: NodeFlags, env: Io['env'], messages: Message
       ['--base-url', flags.baseUrl],
       ['--api-key', flags.apiKey],
     ] as const) {
-      if (value !== undefined) throw new OptionError(flag, '--chain with it', 'no --chain')
+      if (value !== undefined) throw new OptionError(flag, '--chain as well', 'no --chain')
     }
     const keyed = rpc?.find(mayHoldKey)
     if (keyed !== undefined) warnOfKey(messages, keyed, 'HEXLINE_RPC_URL')

@@ -60,7 +60,7 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
   const messages = messagesFor(flags, io)
   const { sample, seed, senders = false } = flags
   for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
-    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against with it', 'no --against')
+    if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against as well', 'no --against')
   await checkIsFolder(folder, '<folder>')
   const stop = new AbortController()
   const tally = new Tally()

@@ -31,7 +31,7 @@ export function workerCommand(io: Io): Command {
   return redisFlags(limitFlags(addNodeFlags(command)), 'where the queue is')
     .option('--out <folder>', 'where to write, if this machine has the folder of the export elsewhere')
     .option('--ranges <number>', 'ranges to export at a time', '2')
-    .option('--lock <seconds>', 'how long its ranges are kept from other workers while it shows no sign of life', '30')
+    .option('--lock <seconds>', 'how long its ranges stay reserved without a sign of life', '30')
     .option('--grace <seconds>', 'time to finish ranges after it is told to stop; those that are left go back', '5')
     .option('--no-budget', 'count calls for this worker alone, not for all workers of an endpoint')
     .option(...METRICS_FLAG)

@@ -192,7 +192,7 @@ function givenRate(rate: CallRate | UnitRate): GivenRate {
   const { callsPerSecond, unitsPerSecond, units = {} } = rate as Partial<CallRate & UnitRate>
   if (unitsPerSecond === undefined) {
     if (callsPerSecond === undefined) throw new OptionError('rate', 'callsPerSecond or unitsPerSecond', 'neither')
-    if ('units' in rate) throw new OptionError('rate.units', 'unitsPerSecond with it', 'callsPerSecond')
+    if ('units' in rate) throw new OptionError('rate.units', 'unitsPerSecond as well', 'callsPerSecond')
     return { perSecond: check.positive('rate.callsPerSecond', callsPerSecond) }
   }
   if (callsPerSecond !== undefined) throw new OptionError('rate', 'either callsPerSecond or unitsPerSecond', 'both')

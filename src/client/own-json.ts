@@ -28,6 +28,6 @@ export function ownResult(value: unknown, method: string): unknown {
   try {
     return cloneJson(value)
   } catch (cause) {
-    throw new CodecError('result', 'a value that JSON can hold', `something else (${excerpt((cause as Error).message)})`, { method, kind: 'malformed' })
+    throw new CodecError('result', 'a value that JSON can represent', `something else (${excerpt((cause as Error).message)})`, { method, kind: 'malformed' })
   }
 }

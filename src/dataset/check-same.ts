@@ -5,7 +5,7 @@ import type { DatasetHeader } from './manifest.ts'
 /** Throws `OptionError` with the first option that differs from the folder's. */
 export function checkSame(dir: string, there: DatasetHeader, asked: DatasetHeader): void {
   const differs = (option: string, has: unknown, wants: unknown) =>
-    new OptionError(option, `${String(has)}, which is what ${dir} was begun with`, `${String(wants)}; nothing was changed`)
+    new OptionError(option, `${String(has)}, which ${dir} was started with`, `${String(wants)}; nothing was changed`)
   if (there.chainId !== asked.chainId) throw differs('client', `a node of chain id ${there.chainId}`, `one of chain id ${asked.chainId}`)
   for (const option of ['format', 'from', 'blocksPerFile'] as const) if (there[option] !== asked[option]) throw differs(option, there[option], asked[option])
   if (there.tables.join() !== asked.tables.join()) throw differs('tables', there.tables.join(', '), asked.tables.join(', '))

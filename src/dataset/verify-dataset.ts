@@ -134,7 +134,7 @@ function checkVerifyOptions(dir: string, options: VerifyDatasetOptions): VerifyJ
   const { senders = false, against, sample, seed, signal, onProgress } = options
   if (against !== undefined) checkClient(against, 'against')
   for (const [name, value] of Object.entries({ sample, seed }))
-    if (value !== undefined && against === undefined) throw new OptionError(name, 'against with it', 'no against')
+    if (value !== undefined && against === undefined) throw new OptionError(name, 'against as well', 'no against')
   if (signal !== undefined) check.signal(signal)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
   return {

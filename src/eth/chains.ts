@@ -63,7 +63,7 @@ export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
   checkChain(chain)
   check.apiKey('apiKey', apiKey)
   // A URL would resolve these, and lose the chain.
-  if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'a step of a path')
+  if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'a path segment')
   const url = check.nodeUrl('baseUrl', baseUrl, 'https://rpc.example.com')
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
   return url.href

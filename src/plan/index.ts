@@ -57,7 +57,7 @@ export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<
 export function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
   checkClient(client)
   check.anObject('options', options)
-  if ('shard' in options && options.shard !== undefined) throw new OptionError('shard', 'undefined: a plan is of the whole range', show(options.shard))
+  if ('shard' in options && options.shard !== undefined) throw new OptionError('shard', 'no shard (a plan covers the whole range)', show(options.shard))
   const { sample, provider, dir = '.', ...job } = options
   const checked = checkExportOptions({ ...job, dir })
   const how = checkPlanOptions({ sample, provider })

@@ -209,7 +209,7 @@ describe('the node', () => {
   it.each([
     [['--chain', 'bas'], '--chain: expected one of eth, sepolia'],
     [['--chain', 'eth', '--rpc', 'http://127.0.0.1:1'], '--chain: expected either --chain or --rpc, received both'],
-    [['--api-key', 'k'], '--api-key: expected --chain with it, received no --chain'],
+    [['--api-key', 'k'], '--api-key: expected --chain as well, received no --chain'],
     [['--chain', 'eth'], "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing"],
     [['--chain', 'eth', '--base-url', 'http://127.0.0.1:1'], '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing'],
     [['--chain', 'eth', '--base-url', 'localhost:1', '--api-key', 'k'], '--base-url: expected an http, https, ws or wss URL'],

@@ -79,16 +79,16 @@ describe('hexline export', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it('refuses other options than the folder was begun with, by their flags', async () => {
+  it('refuses other options than the folder was started with, by their flags', async () => {
     await run('--to', '9')
     const { code, stderr } = await run('--to', '9', '--format', 'ndjson.gz')
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `hexline: --format: expected ndjson, which is what ${dir} was begun with, received ndjson.gz; nothing was changed\n`,
+      stderr: `hexline: --format: expected ndjson, which ${dir} was started with, received ndjson.gz; nothing was changed\n`,
     })
     await run('--to', '9', '--tables', 'blocks', '--out', join(folder, 'blocks'))
     expect((await run('--to', '9', '--out', join(folder, 'blocks'))).stderr).toBe(
-      `hexline: --tables: expected blocks, which is what ${join(folder, 'blocks')} was begun with, received blocks, transactions, the default; nothing was changed\n`,
+      `hexline: --tables: expected blocks, which ${join(folder, 'blocks')} was started with, received blocks, transactions, the default; nothing was changed\n`,
     )
   })
 
@@ -98,7 +98,7 @@ describe('hexline export', () => {
     const { code, stderr } = await hexline(['export', '--rpc', other.url, '--from', '1', '--to', '19', '--out', dir, '--format', 'ndjson']).finally(() =>
       other.close(),
     )
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('hexline: --rpc: expected a node of chain id 1, which is what') })
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('hexline: --rpc: expected a node of chain id 1, which ') })
   })
 
   it('ends with 1 when another process has the folder, and says which', async () => {

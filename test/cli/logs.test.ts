@@ -89,7 +89,7 @@ describe('hexline logs', () => {
     })
     const { code, stderr } = await hexline(job(chain.url))
     expect(code).toBe(0)
-    expect(stderr).toMatch(/\nnot audited, because the range is not final: with --audit, or with --to finalized, blocks that were left out are found\n$/)
+    expect(stderr).toMatch(/\nnot audited, because the range is not final: use --audit or --to finalized to find blocks that were left out\n$/)
     expect((await hexline(job(chain.url, '--audit', 'none'))).stderr).not.toContain('not audited')
   })
 

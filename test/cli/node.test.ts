@@ -40,7 +40,7 @@ describe('the node', () => {
     [{ chain: 'base', baseUrl: 'http://a.example' }, { HEXLINE_RPC_BASE_URL: 'http://b.example', HEXLINE_API_KEY: KEY }, { endpoint: address }],
     [{}, {}, { refused: "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing" }],
     [{ rpc: ['http://a.example'], chain: 'base' }, {}, { refused: '--chain: expected either --chain or --rpc, received both' }],
-    [{ apiKey: KEY }, { HEXLINE_RPC_URL: 'http://b.example' }, { refused: '--api-key: expected --chain with it, received no --chain' }],
+    [{ apiKey: KEY }, { HEXLINE_RPC_URL: 'http://b.example' }, { refused: '--api-key: expected --chain as well, received no --chain' }],
     [{ chain: 'base' }, {}, { refused: "--base-url: expected the service's address, here or in HEXLINE_RPC_BASE_URL, received nothing" }],
     [{ chain: 'base', baseUrl: 'http://a.example' }, {}, { refused: '--api-key: expected the key, here or in HEXLINE_API_KEY, received nothing' }],
     [{ chain: 'bass' }, {}, { refused: expect.stringMatching(/^chain: /) }],

@@ -287,7 +287,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       const fourDone = () => eventually(async () => expect(await queue.getCompletedCount()).toBe(4))
       await fourDone()
       await redis.redis.flushall()
-      expect(await warned()).toContain('Redis has lost 5 ranges of this export: what was missing is in the queue again')
+      expect(await warned()).toContain('Redis has lost 5 ranges of this export: they have been queued again')
       await fourDone()
       await (await queue.getCompleted())[0]?.remove()
       expect(await warned()).toContain('Redis has lost 1 range of this export')

@@ -71,7 +71,7 @@ describe('createClient checks', () => {
     [{ rate: { perSecond: 1 } }, 'rate: expected only callsPerSecond, unitsPerSecond, units, received "perSecond"'],
     [{ rate: { unitsPerSecond: '330' } }, 'rate.unitsPerSecond: expected a number above 0, received "330"'],
     [{ rate: { callsPerSecond: 1, unitsPerSecond: 1 } }, 'rate: expected either callsPerSecond or unitsPerSecond, received both'],
-    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond with it, received callsPerSecond'],
+    [{ rate: { callsPerSecond: 1, units: {} } }, 'rate.units: expected unitsPerSecond as well, received callsPerSecond'],
     [{ rate: { unitsPerSecond: 330, units: [75] } }, 'rate.units: expected a plain object of numbers, by method, received an array of 1'],
     [{ rate: { unitsPerSecond: 330, units: { eth_getLogs: -1 } } }, 'rate.units.eth_getLogs: expected a number of at least 0, received -1'],
     [{ retry: true }, 'retry: expected an object or false, received true'],
@@ -214,18 +214,18 @@ describe('request', () => {
     ['method: expected the name of a method, received 7', { method: 7 }],
     ['params: expected an array or an object, received "x"', { method: 'eth_call', params: 'x' }],
     [
-      'params: expected values that JSON can hold, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
+      'params: expected values that JSON can represent, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
       { method: 'eth_call', params: [1n] },
     ],
     [
-      'params: expected values that JSON can hold, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
+      'params: expected values that JSON can represent, received a bigint, which client.call encodes; elsewhere, use encodeQuantity',
       { method: 'eth_call', params: [{ value: 1n }] },
     ],
     [
-      expect.stringMatching(/^params: expected values that JSON can hold, received something else \(Converting circular structure/),
+      expect.stringMatching(/^params: expected values that JSON can represent, received something else \(Converting circular structure/),
       { method: 'eth_call', params: [new BigInteger()] },
     ],
-    ['params: expected values that JSON can hold, received something else (why not)', { method: 'eth_call', params: [throwing] }],
+    ['params: expected values that JSON can represent, received something else (why not)', { method: 'eth_call', params: [throwing] }],
   ])('refuses before a byte is sent: %s', async (message, request) => {
     const server = await serve(honest)
     const client = clientOf(server.url)

@@ -196,10 +196,10 @@ describe('a folder is continued', () => {
   })
 
   it.each<[string, Partial<ExportDatasetOptions>, string, string]>([
-    ['format', { format: 'ndjson.gz' }, 'format', 'expected ndjson, which is what'],
-    ['first block', { from: 4 }, 'from', 'expected 3, which is what'],
-    ['size of files', { blocksPerFile: 20 }, 'blocksPerFile', 'expected 10, which is what'],
-    ['tables', { tables: ['blocks'] }, 'tables', 'expected blocks, transactions, receipts, logs, withdrawals, which is what'],
+    ['format', { format: 'ndjson.gz' }, 'format', 'expected ndjson, which '],
+    ['first block', { from: 4 }, 'from', 'expected 3, which '],
+    ['size of files', { blocksPerFile: 20 }, 'blocksPerFile', 'expected 10, which '],
+    ['tables', { tables: ['blocks'] }, 'tables', 'expected blocks, transactions, receipts, logs, withdrawals, which '],
   ])('not with another %s, and is unchanged then', async (_, other, option, message) => {
     await run({ to: 15 })
     const before = await digests()

@@ -412,7 +412,7 @@ describe('bad input', () => {
   it.each([
     [{ sender: true }, 'options: expected only senders, against, sample, seed, signal, onProgress, received "sender" (did you mean `senders`?)'],
     [{ senders: 1 }, 'senders: expected true or false, received 1'],
-    [{ sample: 3 }, 'sample: expected against with it, received no against'],
+    [{ sample: 3 }, 'sample: expected against as well, received no against'],
     [{ against: 'http://127.0.0.1' }, 'against: expected a client, as createClient returns it, received a string'],
     [{ signal: 1 }, 'signal: expected an AbortSignal, received 1'],
     [{ onProgress: 1 }, 'onProgress: expected a function, received 1'],

@@ -52,7 +52,7 @@ export function exitCodeOf(error: unknown): number {
 export function messageOf(error: unknown, scrub: Scrub = (text) => text): string {
   if (error instanceof Unfinished) {
     const { next, lines, isCut, cause } = error
-    if (isOfTheChain(cause)) return `${messageOf(cause, scrub)}; what was written before may be of replaced blocks, too`
+    if (isOfTheChain(cause)) return `${messageOf(cause, scrub)}; blocks written before may have been replaced, too`
     const part = lines === 0 ? 'that part' : lines === 1 ? 'that part and the line before it' : `that part and the ${lines} lines before it`
     const cut = isCut
       ? `the output ends in the middle of ${lines === 0 ? 'the line' : 'a line'} of block ${next}: remove ${part}, and `

@@ -191,7 +191,7 @@ export function notJson(error: unknown, method: string): CodecError {
   // What `toJSON` throws may be anything.
   const message = error instanceof Error ? error.message : String(error)
   const received = BIGINT.test(message) ? 'a bigint, which client.call encodes; elsewhere, use encodeQuantity' : `something else (${excerpt(message)})`
-  return new CodecError('params', 'values that JSON can hold', received, { method })
+  return new CodecError('params', 'values that JSON can represent', received, { method })
 }
 
 /** What JSON puts between quotes as it is: hex and tags, of which most params consist. */

@@ -54,7 +54,7 @@ describe('the message', () => {
     expect(messageOf(new Unfinished(new Error('no'), 42n, false))).toBe('no; continue with --from 42')
     // A block that is wrong in itself, and two that do not fit: the first one may be the wrong one.
     expect(messageOf(new Unfinished(new IntegrityError('no', { field: 'hash' }), 42n, false))).toBe('no; continue with --from 42')
-    expect(messageOf(new Unfinished(new IntegrityError('no'), 42n, true))).toBe('no; what was written before may be of replaced blocks, too')
+    expect(messageOf(new Unfinished(new IntegrityError('no'), 42n, true))).toBe('no; blocks written before may have been replaced, too')
     expect(messageOf(new Unfinished(new Error('no'), 42n, true))).toBe(
       'no; the output ends in the middle of the line of block 42: remove that part, and continue with --from 42',
     )
