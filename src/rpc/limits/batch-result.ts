@@ -1,4 +1,4 @@
-import { type HexlineError, HttpError, MalformedReplyError, RpcError } from '../../errors.ts'
+import { type HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError } from '../../errors.ts'
 import { type Call, type Outcome, sizeFrom } from '../call.ts'
 import { isStall, isStrained, isThrottled, isTooLarge } from '../failure-kinds.ts'
 
@@ -29,10 +29,11 @@ export interface BatchResult {
   readonly batch: BatchInFlight
   /**
    * What all outcomes have in common. `unexplained`: the POST as a whole failed, without a reason
-   * that says anything about its size. `not-found`: the endpoint says that there is nothing at its
-   * URL, which may be wrong, or belong to a server without batches.
+   * that says anything about its size. `cut`: its connection ended, or its reply stalled.
+   * `not-found`: the endpoint says that there is nothing at its URL, which may be wrong, or belong
+   * to a server without batches.
    */
-  readonly whole: 'answered' | 'timed-out' | 'unexplained' | 'not-found' | 'mixed'
+  readonly whole: 'answered' | 'timed-out' | 'unexplained' | 'cut' | 'not-found' | 'mixed'
   /** Calls that have a result, and the size of these results together, in bytes. */
   readonly answered: readonly Call[]
   readonly bytes: number
@@ -41,6 +42,11 @@ export interface BatchResult {
    * took the POST.
    */
   readonly rejected: number
+  /**
+   * Calls at the beginning that have a reply, where all others have none: the endpoint answers only
+   * the first ones of a batch. 0 otherwise.
+   */
+  readonly answeredFirst: number
   /** Calls that failed as they do when an endpoint gets too much at a time. */
   readonly strained: number
   /** The batch, or a part of it, was refused for its size. */
@@ -82,6 +88,7 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
   return {
     batch,
     whole: whole ?? 'mixed',
+    answeredFirst: answeredFirst(outcomes, answered + rejected),
     answered: answered === calls.length ? calls : answered === 0 ? [] : calls.filter((_, i) => !(outcomes[i] instanceof Error)),
     bytes,
     rejected,
@@ -96,12 +103,16 @@ const NONE: readonly Call[] = []
 
 function categoryOf(outcome: Outcome): BatchResult['whole'] {
   if (!(outcome instanceof Error)) return 'answered'
-  // A stalled reply says nothing about its size: one that is too large goes on to the end of the
-  // timeout.
-  if (outcome.kind === 'timeout' && !isStall(outcome)) return 'timed-out'
+  if (outcome.kind === 'timeout') return isStall(outcome) ? 'cut' : 'timed-out'
+  if (outcome instanceof NetworkError && !outcome.unsent) return 'cut'
   if (outcome instanceof MalformedReplyError || (outcome instanceof HttpError && outcome.kind === 'server')) return 'unexplained'
   if (outcome instanceof HttpError && outcome.status === 404 && outcome.kind === 'not-found') return 'not-found'
   return 'mixed'
+}
+
+function answeredFirst(outcomes: readonly Outcome[], replies: number): number {
+  if (replies === 0 || replies === outcomes.length) return 0
+  return outcomes.every((outcome, i) => outcome instanceof MalformedReplyError === i >= replies) ? replies : 0
 }
 
 function pauseOf({ retryAfterMs = 0 }: HexlineError): number {

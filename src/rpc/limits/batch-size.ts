@@ -16,6 +16,10 @@ const ENOUGH = 20
 const MOST_PATIENCE = 64
 /** How much longer, as a part of the length. */
 const MORE = 0.1
+/** Failures of whole POSTs in a row that are hardly by chance. */
+const IN_A_ROW = 2
+/** The same where a lone call has failed as well since the last one was answered. */
+const MANY_IN_A_ROW = 8
 /** What is left of a number of bytes that was too large. */
 const FEWER = 3 / 4
 
@@ -46,6 +50,8 @@ const NO_TRIAL: Trial = { state: 'none' }
  *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
  *     replies too large:         bytes = max(largest answered, 3/4 of the limit),
  *                                or half of the calls where bytes are not the reason
+ *     only the first answered:   calls = as many
+ *     failed twice in a row:     calls = floor(length / 2), and again until one is answered
  *     after 20 full POSTs:       one tries 10 % more, while the others wait for it; 20 becomes
  *                                40, 80 .. 1280 with each try that fails, and 20 again with one
  *                                that works
@@ -82,6 +88,11 @@ export class BatchSize {
   #patience = 1
   /** The most replies that were answered, in expected bytes. */
   #provenBytes = 0
+  /** POSTs that failed as a whole, each sent after the one before; the shortest and the longest. */
+  #failedInARow = 0
+  #shortestFailed = Number.POSITIVE_INFINITY
+  #longestFailed = 1
+  #failedAt = Number.NEGATIVE_INFINITY
 
   constructor(maxCalls: number) {
     this.calls = maxCalls
@@ -140,6 +151,7 @@ export class BatchSize {
       this.#largestInARow = 0
       this.bytes = Math.min(this.#mostBytes, this.bytes * (1 + MORE))
     }
+    if (length >= this.#shortestFailed || length >= this.calls) this.#forgetFailures()
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'
     else if (this.#support === 'doubted') this.#support = 'singles'
@@ -206,16 +218,19 @@ export class BatchSize {
     this.#setCalls(half)
   }
 
+  /** Only the first `answered` calls of a POST have a reply. */
+  answeredOnly(answered: number): void {
+    if (answered < this.calls) this.#setCalls(answered)
+  }
+
   /**
-   * A POST of `length` calls failed as a whole, for a reason that says nothing about its length.
-   * True when its calls may do better one by one.
+   * A POST of `length` calls failed as a whole, for a reason that says nothing about its length,
+   * and nothing is known of batches. True when its calls may do better one by one.
    */
   failed(length: number): boolean {
     if (this.#support === 'batches' || this.#support === 'failing') return false
     if (length === 1) {
-      if (this.#resume === undefined) return false
-      this.#setCalls(this.#resume)
-      this.#support = 'failing'
+      if (this.#support === 'doubted') this.#failedAlone()
       return false
     }
     const resume = Math.min(this.#ceiling, Math.max(this.calls, length, this.#resume ?? 1))
@@ -224,6 +239,46 @@ export class BatchSize {
     if (this.#support === 'unknown') this.#support = 'doubted'
     this.#trialFailed()
     return true
+  }
+
+  /**
+   * A POST of `length` calls, and of this many expected bytes, sent at `sentAt`, failed as a whole
+   * at `now`: by chance, or because it was too long, which the endpoint does not say. True when its
+   * calls may do better in shorter ones. That is assumed after two in a row, unless the second one
+   * was under way when the first one failed, or as long a one has been answered. Where a lone call
+   * fails as well, the length was not the reason.
+   */
+  failedAgain({ length, bytes, sentAt, now }: { length: number; bytes: number; sentAt: number; now: number }): boolean {
+    if (length === 1) {
+      if (this.#isUnproven) this.#failedAlone()
+      return false
+    }
+    if (this.#isTrial(length)) {
+      this.#trialFailed()
+      return true
+    }
+    if (length <= this.taken && bytes <= this.#provenBytes) return false
+    if (sentAt < this.#failedAt) return length > this.calls
+    this.#failedAt = now
+    this.#shortestFailed = Math.min(this.#shortestFailed, length)
+    this.#longestFailed = Math.max(this.#longestFailed, length)
+    if (++this.#failedInARow < (this.#support === 'failing' ? MANY_IN_A_ROW : IN_A_ROW)) return false
+    this.halve(length)
+    if (this.calls === 1) this.#resume = this.#longestFailed
+    return true
+  }
+
+  #failedAlone(): void {
+    if (this.#resume === undefined) return
+    this.#setCalls(this.#resume)
+    this.#support = 'failing'
+    this.#forgetFailures()
+  }
+
+  #forgetFailures(): void {
+    this.#failedInARow = 0
+    this.#shortestFailed = Number.POSITIVE_INFINITY
+    this.#longestFailed = 1
   }
 
   #isTrial(length: number): boolean {

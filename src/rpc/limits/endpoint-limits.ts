@@ -42,10 +42,10 @@ export interface Consequences {
   /** A pause has begun: the endpoint, or one of its methods, gets no calls until its end. */
   readonly isPaused: boolean
   /**
-   * Calls that may do better in a smaller batch: none, those that were refused for their size, or
-   * all that the batch held.
+   * Calls that may do better in a smaller batch: none, those that were refused for their size,
+   * those without a reply, or all that the batch held.
    */
-  readonly resend: 'none' | 'too-large' | 'all'
+  readonly resend: 'none' | 'too-large' | 'unanswered' | 'all'
 }
 
 /**
@@ -219,13 +219,13 @@ export class EndpointLimits {
    * than this one wait.
    */
   finished(result: BatchResult, now: number, areOthersWaiting: (method: string) => boolean = () => false): Consequences {
-    const { batch, answered, throttling, whole } = result
+    const { batch, answered, throttling } = result
     const { length } = batch.calls
     this.#inFlight.drop(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
     if (answered.length > 0) this.#learnFromAnswers(result, now)
     this.#heavyCalls.learn(result, now)
-    const isAlone = this.#learnSize(result)
+    const resend = this.#learnSize(result, now)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
     if (throttling === undefined && answered.length > 0) this.#pause.recovered()
@@ -234,7 +234,7 @@ export class EndpointLimits {
     const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
     const isPaused = isThrottled || (throttling !== undefined && this.methodsApart.size > 0)
     if (throttling === undefined && result.strained === length) this.#concurrency.suffered(batch.nth, batch.sentAt, now)
-    return { isPaused, resend: isAlone && whole === 'not-found' ? 'all' : result.refusal === undefined ? 'none' : 'too-large' }
+    return { isPaused, resend }
   }
 
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
@@ -247,16 +247,26 @@ export class EndpointLimits {
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
 
-  /** True where the calls may do better one by one. */
-  #learnSize({ batch, answered, rejected, refusal, whole }: BatchResult): boolean {
+  /** Which calls may do better in a smaller batch. */
+  #learnSize({ batch, answered, rejected, refusal, answeredFirst, whole }: BatchResult, now: number): Consequences['resend'] {
     const { length } = batch.calls
-    if (answered.length + rejected > 0 && refusal === undefined) this.#size.took(length, batch.hadRoom)
+    if (answered.length + rejected > 0 && refusal === undefined && answeredFirst === 0) this.#size.took(length, batch.hadRoom)
+    if (refusal !== undefined) {
+      if (refusal.kind === 'response-too-large') this.#learnTooLarge(batch, refusal)
+      else this.#size.refused(length)
+      return 'too-large'
+    }
+    if (answeredFirst > 0) {
+      this.#size.answeredOnly(answeredFirst)
+      return 'unanswered'
+    }
     if (whole === 'answered') this.#size.worked(length, batch.expectedBytes)
-    else if (refusal?.kind === 'response-too-large') this.#learnTooLarge(batch, refusal)
-    else if (refusal !== undefined) this.#size.refused(length)
     else if (whole === 'timed-out' && length > 1) this.#size.halve(length)
-    else if (whole === 'unexplained' || whole === 'not-found') return this.#size.failed(length)
-    return false
+    else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
+    else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
+    else if (whole === 'unexplained' || whole === 'cut')
+      return this.#size.failedAgain({ length, bytes: batch.expectedBytes, sentAt: batch.sentAt, now }) ? 'all' : 'none'
+    return 'none'
   }
 
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {

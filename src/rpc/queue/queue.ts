@@ -1,5 +1,5 @@
 import * as timers from 'node:timers'
-import type { HexlineError } from '../../errors.ts'
+import { type HexlineError, MalformedReplyError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, type Outcome, type PooledCall, type Post, type Reply, staysPut } from '../call.ts'
@@ -280,7 +280,7 @@ class EndpointQueue implements Queue {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
-      if (resend === 'all' || (resend === 'too-large' && outcome instanceof Error && isTooLarge(outcome))) {
+      if (isResent(outcome, resend)) {
         if (!entry.isWaitedFor) continue
         if (outcome instanceof Error && outcome.kind === 'response-too-large') entry.longest = Math.max(1, Math.floor(entries.length / 2))
         again.push(entry)
@@ -390,6 +390,13 @@ class EndpointQueue implements Queue {
   #now(): number {
     return this.#options.waiting.clock.now()
   }
+}
+
+/** Whether a call with this outcome goes back into the line. */
+function isResent(outcome: Outcome, resend: Consequences['resend']): boolean {
+  if (resend === 'all') return true
+  if (!(outcome instanceof Error)) return false
+  return (resend === 'too-large' && isTooLarge(outcome)) || (resend === 'unanswered' && outcome instanceof MalformedReplyError)
 }
 
 const NO_FAILURES: readonly HexlineError[] = []

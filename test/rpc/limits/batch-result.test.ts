@@ -20,6 +20,7 @@ const late = new TimeoutError('no reply')
 const stalled = new TimeoutError('the reply stopped', { stalled: true })
 const broken = new MalformedReplyError('not JSON')
 const lost = new NetworkError('no connection')
+const unsent = new NetworkError('no connection', { unsent: true })
 const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, size: 2 })
 const http = (status: number, kind: Extract<ErrorKind, 'server' | 'not-found' | 'rate-limit' | 'invalid'>, retryAfterMs?: number) =>
   new HttpError({ status, headers: {}, body: '' }, { kind, retryAfterMs })
@@ -30,12 +31,23 @@ test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
   ['unexplained', 'replies that are not JSON, or failures of the server', [broken, http(500, 'server')]],
   ['not-found', 'HTTP 404', [http(404, 'not-found'), http(404, 'not-found')]],
   ['mixed', 'errors of the calls', [reverted, reverted]],
-  ['mixed', 'replies that stopped in their middle', [stalled, stalled]],
+  ['cut', 'a connection that ended, or replies that stopped in their middle', [lost, stalled]],
+  ['mixed', 'a connection that was never made', [unsent, unsent]],
   ['mixed', 'results and failures', [answered, broken]],
   ['mixed', 'failures of two sorts', [late, broken]],
   ['mixed', 'no outcome at all', []],
 ])('a batch is %s as a whole if it has %s', (whole, _, outcomes) => {
   expect(resultOf(...outcomes).whole).toBe(whole)
+})
+
+test.each<[number, string, readonly Outcome[]]>([
+  [2, 'those at the beginning alone', [answered, reverted, broken, broken]],
+  [0, 'those at the end alone', [broken, answered]],
+  [0, 'all', [answered, answered]],
+  [0, 'none', [broken, broken]],
+  [0, 'some, and others failed', [answered, lost]],
+])('of a batch, %i calls are answered first where replies come to %s', (count, _, outcomes) => {
+  expect(resultOf(...outcomes).answeredFirst).toBe(count)
 })
 
 describe('a batch result counts', () => {

@@ -122,6 +122,70 @@ describe('the length of batches', () => {
     expect(limits.most).toBe(100)
   })
 
+  test('does not change where a lone call fails and batches are known to be refused', () => {
+    const limits = new BatchSize(100)
+    limits.failed(100)
+    limits.worked(1)
+    limits.failed(1)
+    expect(limits.most).toBe(1)
+  })
+
+  describe('after POSTs that failed without a reason, one after the other', () => {
+    let now = 0
+    /** A POST is sent and fails. */
+    const fail = (limits: BatchSize, length: number, bytes = 0) => limits.failedAgain({ length, bytes, sentAt: ++now, now: ++now })
+
+    test('is halved from the second on, until one is answered', () => {
+      const limits = new BatchSize(100)
+      expect([fail(limits, 100), limits.calls]).toEqual([false, 100])
+      expect([fail(limits, 100), limits.calls]).toEqual([true, 50])
+      expect([fail(limits, 50), limits.calls]).toEqual([true, 25])
+      limits.took(25, false)
+      limits.worked(25)
+      expect([fail(limits, 26), limits.calls]).toEqual([false, 25])
+    })
+
+    test('does not change for POSTs that were under way when the first one failed', () => {
+      const limits = new BatchSize(100)
+      const at = ++now
+      fail(limits, 100)
+      expect(limits.failedAgain({ length: 100, bytes: 0, sentAt: at, now: ++now })).toBe(false)
+      expect(limits.calls).toBe(100)
+      fail(limits, 100)
+      // It is known by now that it was too long.
+      expect(limits.failedAgain({ length: 100, bytes: 0, sentAt: at, now: ++now })).toBe(true)
+      expect(limits.calls).toBe(50)
+    })
+
+    test('does not change where as long ones, with as much in them, have been answered', () => {
+      const limits = new BatchSize(100)
+      limits.took(100, false)
+      limits.worked(100, 5000)
+      for (let i = 0; i < 20; i++) expect(fail(limits, 100, 5000)).toBe(false)
+      expect(limits.calls).toBe(100)
+      for (let i = 0; i < 2; i++) fail(limits, 100, 500_000)
+      expect(limits.calls).toBe(50)
+    })
+
+    test('is what it was if lone calls fail as well, and is halved again only after many', () => {
+      const limits = new BatchSize(8)
+      const lengths: number[] = []
+      for (let i = 0; i < 20; i++) {
+        lengths.push(limits.calls)
+        fail(limits, limits.calls)
+      }
+      expect(lengths).toEqual([8, 8, 4, 2, 1, 8, 8, 8, 8, 8, 8, 8, 8, 4, 2, 1, 8, 8, 8, 8])
+    })
+  })
+
+  test('is what the endpoint answers of a batch', () => {
+    const limits = new BatchSize(100)
+    limits.answeredOnly(5)
+    expect(limits.calls).toBe(5)
+    limits.answeredOnly(7)
+    expect(limits.calls).toBe(5)
+  })
+
   test('is always from 1 to the longest', () => {
     const event = fc.oneof(
       ...(['refused', 'halve', 'throttled', 'failed', 'start', 'end'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }))),
