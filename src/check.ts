@@ -188,6 +188,9 @@ function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE,
   }
 }
 
+/** Headers that hexline sets for each request, or that undici refuses. */
+const OF_EACH_REQUEST = ['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect']
+
 /**
  * HTTP headers, with their names in lower case. A header's value may be a key, and is in no
  * message.
@@ -198,8 +201,7 @@ export function headers(name: string, value: unknown): Record<string, string> {
     const lower = key.toLowerCase()
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(lower)) throw new OptionError(name, 'valid header names', 'a name with invalid characters')
     const place = `${name}[${show(key)}]`
-    if (['content-length', 'transfer-encoding', 'connection'].includes(lower))
-      throw new OptionError(place, 'a header that you may set', 'one that is set for each request')
+    if (OF_EACH_REQUEST.includes(lower)) throw new OptionError(place, 'a header that you may set', 'one that is set for each request')
     if (typeof content !== 'string') throw new OptionError(place, 'a string', `a value of type ${typeof content}`)
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(content)) throw new OptionError(place, 'printable Latin-1 characters', 'a control character, or one beyond Latin-1')
     checked[lower] = content

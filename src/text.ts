@@ -43,12 +43,22 @@ export function harmlessJson(json: string): string {
 
 /** A value in one short line, for messages: at most 80 characters of it. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return harmlessJson(JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value))
+  if (typeof value === 'string') return showText(withoutPath(value))
   if (typeof value === 'bigint') return value.toString().length > 80 ? 'a bigint of more than 80 digits' : `${value}n`
   if (value === null || typeof value !== 'object') return typeof value === 'function' ? 'a function' : String(value)
   if (Array.isArray(value)) return `an array of ${value.length}`
   const name = Object.getPrototypeOf(value)?.constructor?.name
   return typeof name !== 'string' || name === 'Object' || name === '' ? 'an object' : `a ${name}`
+}
+
+function showText(text: string): string {
+  return harmlessJson(JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text))
+}
+
+/** What follows the host of a URL, and what stands before it, may be a key. */
+function withoutPath(text: string): string {
+  const [, scheme, host] = /^\s*(\w{2,10}:\/\/)(?:[^/?#]*@)?([^/?#@]*)/.exec(text) ?? []
+  return scheme === undefined || text.trim() === `${scheme}${host}` ? text : `${scheme}${host}/...`
 }
 
 /** Text, often a server's, in one safe line of at most 200 characters. */

@@ -55,6 +55,10 @@ describe('text from elsewhere', () => {
 test.each<[unknown, string]>([
   ['text', '"text"'],
   ['a\n\u001b"b', '"a\\n\\u001b\\"b"'],
+  ['https://node.example/v3/KEY', '"https://node.example/..."'],
+  ['wss://user:KEY@node.example', '"wss://node.example/..."'],
+  [' http://node.example?key=KEY', '"http://node.example/..."'],
+  ['ftp://node.example', '"ftp://node.example"'],
   ['x'.repeat(80), `"${'x'.repeat(80)}"`],
   ['x'.repeat(81), `"${'x'.repeat(77)}..."`],
   [7, '7'],

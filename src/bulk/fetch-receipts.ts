@@ -165,7 +165,7 @@ function readBlock(reply: Reply): ReadBlock {
 }
 
 function takeBytes(reply: Reply): Buffer {
-  return asBuffer(reply.take() as Uint8Array)
+  return asBuffer(reply.take())
 }
 
 /** Joins JSON values into one JSON array. */

@@ -145,7 +145,7 @@ export class Fetcher {
 
 /** Takes the bytes of a reply, for `readUnread`. */
 export function bytesOf(reply: Reply): Buffer {
-  return asBuffer(reply.take() as Uint8Array)
+  return asBuffer(reply.take())
 }
 
 /** Releases the bytes of all replies, which will not be read again. */

@@ -287,7 +287,7 @@ export class LogAsker<T> {
       return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${MOST_UNUSABLE} times`, { endpoint })
     const connections = connectionsOf(this.#client)
     if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
-    const path = `logs${error.path.startsWith('[') ? '' : '.'}${error.path}`
+    const path = `logs${error.path === '' || error.path.startsWith('[') ? '' : '.'}${error.path}`
     return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
   }
 }

@@ -55,9 +55,9 @@ export function exportDataset(client: Client, options: ExportDatasetOptions): Pr
  * copied, where the file system allows; parts are removed when the manifest names them, and folders
  * other than the dataset's stay as they are. It may be killed at any moment, and called again.
  *
- * Reads no file of rows: `verifyDataset` does. Rejects with `OptionError` for folders that are not
- * parts of one dataset, with `IntegrityError` for parts that contradict each other or are damaged,
- * and with an `Error` that names what is missing, in use or cannot be written.
+ * Reads no file of rows: `verifyDataset` does. Rejects with `OptionError` for folders that hold no
+ * dataset, with `IntegrityError` for parts that contradict each other or are damaged, and with an
+ * `Error` that names what is missing, in use, not of the same dataset, or cannot be written.
  */
 export async function mergeDataset(dirs: readonly string[], options: MergeDatasetOptions = {}): Promise<MergeSummary> {
   return (await import('./merge-dataset.ts')).runMerge(dirs, options)

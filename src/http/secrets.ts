@@ -7,10 +7,13 @@ export type Scrub = (text: string) => string
 const HIDDEN = '[hidden]'
 
 /**
- * Path segments that name a route and are not secret themselves. Hiding them would spoil messages
- * such as "eth_call failed".
+ * Path segments that name a route, and values of headers, that are not secret themselves. Hiding
+ * them would spoil messages such as "eth_call failed" and "execution reverted".
  */
-const routeWords = new Set(['api', 'eth', 'ethereum', 'evm', 'ext', 'http', 'https', 'json', 'jsonrpc', 'mainnet', 'node', 'public', 'rpc'])
+const routeWords = new Set(
+  `api archive beta debug devnet dev eth ethereum evm execution ext false full gateway http https internal json jsonrpc light
+  mainnet node prod production proxy public rpc sepolia staging test testnet trace true`.split(/\s+/),
+)
 
 /** Whether a segment of a URL's path names a route and is not secret. */
 export function isRouteWord(part: string): boolean {
@@ -48,7 +51,7 @@ function* secretsOfUrl(url: URL, plainWords: readonly string[]): Generator<strin
 }
 
 function* secretsOfHeader([name, value]: [string, string]): Generator<string> {
-  if (plainHeaders.has(name.toLowerCase())) return
+  if (plainHeaders.has(name.toLowerCase()) || isRouteWord(value)) return
   yield value
   // "Bearer TOKEN": everything after the scheme is secret, however short.
   if (/authorization$/i.test(name)) {

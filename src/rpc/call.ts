@@ -263,7 +263,12 @@ class Held implements Reply {
   }
 }
 
-/** The same bytes as a `Buffer`. A user's own `Post` may give any kind of `Uint8Array`. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/**
+ * A result as the bytes of its JSON. A user's own `Post` or layer may give any kind of
+ * `Uint8Array`, or a value in its place.
+ */
+export function asBuffer(result: unknown): Buffer {
+  if (Buffer.isBuffer(result)) return result
+  if (result instanceof Uint8Array) return Buffer.from(result.buffer, result.byteOffset, result.byteLength)
+  return Buffer.from(JSON.stringify(result) ?? 'null')
 }

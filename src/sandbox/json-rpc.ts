@@ -1,7 +1,7 @@
 import type { HexlineError } from '../errors.ts'
 import { fillOmitted } from '../eth/methods.ts'
 import { createExchange } from '../http/create-exchange.ts'
-import { scrubber } from '../http/secrets.ts'
+import { type Scrub, scrubber } from '../http/secrets.ts'
 import type { Alarms } from '../wait/alarms.ts'
 import { json, type Reply } from './reply.ts'
 
@@ -82,12 +82,14 @@ export interface Forward {
 
 /**
  * Connects to the upstream node. Replies are not rewritten: ids, order and errors are the node's.
+ * Only what an error repeats of the node's own URL is hidden.
  */
 export function createForward(upstream: string, alarms: Alarms): Forward {
   const url = new URL(upstream)
   const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
   const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/json' }
   if (user !== ':') headers.authorization = `Basic ${Buffer.from(user).toString('base64')}`
+  const scrub = scrubber(url, headers)
   const exchange = createExchange({
     url,
     headers,
@@ -95,14 +97,14 @@ export function createForward(upstream: string, alarms: Alarms): Forward {
     timeoutMs: TIMEOUT,
     maxResponseBytes: LONGEST_REPLY,
     compression: false,
-    scrub: scrubber(url, headers),
+    scrub,
     alarms,
   })
   return {
     async send({ text }, signal) {
       const { status, headers, body } = await exchange.send({ method: 'POST', path: url.pathname + url.search, body: text }, signal)
       const kept = Object.entries(headers).filter(([name]) => name === 'content-type' || name === 'retry-after')
-      return { status, headers: Object.fromEntries(kept), body }
+      return { status, headers: Object.fromEntries(kept), body: withoutSecrets(status, body, scrub) }
     },
     close: exchange.close,
   }
@@ -111,4 +113,14 @@ export function createForward(upstream: string, alarms: Alarms): Forward {
 /** The reply when the upstream node fails. No message of hexline contains a path or a key. */
 export function failureOfNode(error: HexlineError): Reply {
   return json(error.kind === 'timeout' ? 504 : 502, { message: `the node behind this sandbox: ${error.message}` })
+}
+
+/** Errors are short, and a result is passed on as it is. */
+const LONGEST_ERROR = 1024 * 1024
+
+function withoutSecrets(status: number, body: Buffer, scrub: Scrub): Buffer {
+  if (body.length > LONGEST_ERROR || (status < 400 && !body.includes('"error"'))) return body
+  const text = body.toString()
+  const scrubbed = scrub(text)
+  return scrubbed === text ? body : Buffer.from(scrubbed)
 }

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { createClient, type HexlineError } from 'hexline'
+import { createClient, type HexlineError, replyOf } from 'hexline'
 import { getBlocks, type Progress } from 'hexline/bulk'
 import { afterEach, describe, expect, it } from 'vitest'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, hexOf, startChain, withLongFields } from '../support/chain-server.ts'
@@ -574,4 +574,11 @@ describe('a node that never answers a POST', () => {
     expect(left).toBeGreaterThanOrEqual(3)
     expect(asked).toBeLessThan(2000 + 3 * 200)
   })
+})
+
+it('takes values from a function that is the node, in place of bytes', async () => {
+  const blocks: Record<string, object> = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [hexOf(i), blockOf(i, false)]))
+  const client = createClient(async (calls) => calls.map(({ params: [tag] }) => replyOf(tag === undefined ? '0x5' : blocks[tag as string], 1)))
+  cleanUp.push(client.close)
+  expect((await all(getBlocks(client, { from: 0, to: 5 }))).map(({ number }) => number)).toEqual([0n, 1n, 2n, 3n, 4n, 5n])
 })

@@ -96,6 +96,7 @@ describe('createClient checks', () => {
     [{ headers: { 'a b': 'c' } }, 'headers: expected valid header names, received a name with invalid characters'],
     [{ headers: { a: 1 } }, 'headers["a"]: expected a string, received a value of type number'],
     [{ headers: { a: 'b\r\nc: d' } }, 'headers["a"]: expected printable Latin-1 characters, received a control character, or one beyond Latin-1'],
+    [{ headers: { Expect: '100-continue' } }, 'headers["Expect"]: expected a header that you may set, received one that is set for each request'],
     [{ headers: { 'Content-Length': '1' } }, 'headers["Content-Length"]: expected a header that you may set, received one that is set for each request'],
     [{ dispatcher: {} }, 'dispatcher: expected an undici dispatcher, received an object'],
     [{ dispatcher: null }, 'dispatcher: expected an undici dispatcher, received null'],

@@ -248,6 +248,13 @@ describe('the node’s text is unchanged', () => {
     await expectVerbatim((url) => ({ url, headers: { 'user-agent': 'header', accept: 'json' } }))
   })
 
+  test('with a path or a header that is an ordinary word', async () => {
+    const message = 'execution reverted: it is true of the archive'
+    const server = await serve(each((entry) => failed(entry, 3, message)))
+    const error = await errorOf(read(clientOf({ url: `${server.url}/execution/archive`, headers: { 'x-debug': 'true' } }, { retry: false }), 0))
+    expect(error.said).toBe(message)
+  })
+
   test('numbers stay numbers, even if they look like the key', async () => {
     const server = await serve(each((entry) => failed(entry, 3, 'no', { amount: 12345678, list: [12345678], text: 'at 12345678' })))
     const error = await errorOf(read(clientOf(`${server.url}/12345678`, { retry: false }), 0))

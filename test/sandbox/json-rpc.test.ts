@@ -27,6 +27,19 @@ async function post(url: string, body: string | Buffer, method: 'POST' | 'GET' |
   return { status: response.statusCode, type: response.headers['content-type'], allow: response.headers.allow, bytes, json: () => JSON.parse(bytes.toString()) }
 }
 
+it('an error that repeats the key of the upstream node is passed on without it', async () => {
+  const answers = each(({ id, method }) => {
+    const message = 'quota of project /v3/UPSTREAMKEY exhausted'
+    return method === 'eth_gasPrice' ? { jsonrpc: '2.0', id, error: { code: -32000, message } } : { jsonrpc: '2.0', id, result: '0x1' }
+  })
+  const node = await serve(answers)
+  const own = await startSandbox({ upstream: `${node.url}/v3/UPSTREAMKEY` })
+  onTestFinished(() => own.stop())
+  const { bytes, json } = await post(own.nodeUrl(), '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}')
+  expect(json()).toMatchObject({ id: 1, error: { code: -32000, message: 'quota of project [hidden] exhausted' } })
+  expect(bytes.toString()).not.toContain('UPSTREAMKEY')
+})
+
 describe('POST /:chain/:apiKey', () => {
   it.each([
     ['a call', '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x0",true]}'],

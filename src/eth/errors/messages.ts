@@ -61,7 +61,7 @@ export const messageRows: readonly FailureRow[] = [
   {
     kind: 'quota',
     message:
-      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been )?(?:exceeded|exhausted|reached)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|user balance exceeded|over spend limit|usage has been consumed|reached (?:your|the) (?:free tier|usage limit)|request cost limit|credit consumption has reached|call limit has been reached/i,
+      /(?:daily|monthly) (?:request |capacity |relay |credit |usage )?(?:count|limit|quota|capacity)|quota (?:has been |is )?(?:exceeded|exhausted|reached|used up)|quota of .{1,60} (?:exceeded|exhausted|used up)|credits? (?:are |have been )?exhausted|used up (?:your|the) (?:quota|credits|compute units)|(?:exceeded|reached) the quota|out of (?:credits|cu\b)|user balance exceeded|over spend limit|usage has been consumed|reached (?:your|the) (?:free tier|usage limit)|request cost limit|credit consumption has reached|call limit has been reached/i,
     source:
       'Infura, Alchemy, QuickNode (-32003), 1RPC (-32001), Tenderly (-32004), BlockVision (-32607), Conduit (-32403), dRPC (10), InfStones (-2041), Moralis, thirdweb, ZAN (-32005)',
   },

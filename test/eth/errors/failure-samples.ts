@@ -14,6 +14,7 @@ export type Sample = readonly [
   more?: { readonly method?: string; readonly data?: unknown; readonly retryAfterMs?: number; readonly isOneOfMany?: boolean },
 ]
 
+const SERVICE_401 = 'the service, specification: 401 for a bad key or a used-up quota; the words are examples'
 const ALLOY = 'alloy-rs/alloy crates/json-rpc and transport: RpcErrorExt and its tests'
 const BESU = 'hyperledger/besu RpcErrorType.java'
 const BLOCKVISION = 'docs.blockvision.org/reference/error-code-reference'
@@ -160,6 +161,8 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
     ['Alchemy', 200, -32000, 'Monthly capacity limit exceeded.', 'github.com/a16z/zkdocs/issues/9'],
     ['QuickNode', 429, -32003, 'daily request limit reached - upgrade your account', QUOTED],
     ['1RPC', 200, -32001, 'Exceeded the quota usage', 'docs.1rpc.io: usage quota'],
+    ['the service', 401, undefined, '{"message":"quota used up"}', SERVICE_401],
+    ['the service', 401, undefined, '{"message":"The quota of this key is exhausted"}', SERVICE_401],
     [
       'Tenderly',
       403,
