@@ -76,21 +76,18 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       if (this.#missedFrom !== undefined && block !== undefined && events !== undefined) {
         const missed = await this.#logsUntilNow(events, Math.min(this.#missedFrom, block), block)
         if (this.#id !== id) return
-        this.#recovered = missed
+        // The filter may still have those of an earlier recovery, if it has not been read since.
+        this.#recovered = [...this.#recovered, ...missed]
         this.#missedFrom = undefined
         // Before the filter is read: it may be lost again.
-        this.#came(
-          missed.filter((log) => !isIn(this.#ahead, log)),
-          newest,
-        )
+        this.#came(without(missed, this.#ahead), newest)
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      this.#came(
-        changes.filter((change) => !isIn(this.#recovered, change)),
-        newest,
-      )
+      this.#came(without(changes, this.#recovered), newest)
+      const done = this.#done ?? -1
+      this.#recovered = this.#recovered.filter(({ blockNumber }) => Number(blockNumber) >= done)
     } catch (error) {
       if (provider.destroyed || this.#id !== id) return
       if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
@@ -134,13 +131,16 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 }
 
-/** Whether the same log is among these, added or removed as it is here. */
-function isIn(logs: readonly unknown[], change: unknown): boolean {
+/** These changes without the logs that are known, added or removed as they are here. */
+function without<T>(changes: readonly T[], known: readonly unknown[]): T[] {
+  if (known.length === 0) return [...changes]
+  const keys = new Set(known.map(keyOf))
+  return changes.filter((change) => !keys.has(keyOf(change)))
+}
+
+function keyOf(change: unknown): string {
   const { blockHash, logIndex, removed = false } = change as RawLog
-  return logs.some((log) => {
-    const { blockHash: hash, logIndex: index, removed: isRemoved = false } = log as RawLog
-    return hash === blockHash && index === logIndex && isRemoved === removed
-  })
+  return `${blockHash}:${logIndex}:${removed}`
 }
 
 interface RawLog {

@@ -46,6 +46,10 @@ export class LogBackfill {
   readonly #deliver: (log: unknown) => void
   readonly #onError: (error: unknown) => void
   readonly #stopping = new AbortController()
+  /** After a failed fill, the next one fetches what was held, too. */
+  readonly #refetches: boolean
+  /** Logs that were delivered as removed, in case the node tells of that, too. */
+  readonly #dropped = new Map<string, bigint>()
   #from = 0n
   /** Logs of the last blocks that have been delivered, with their blocks, in their order. */
   readonly #delivered = new Map<string, { readonly number: bigint; readonly log: RawLog }>()
@@ -64,7 +68,8 @@ export class LogBackfill {
   #askAgainAt = 0n
   #giveUpAt = 0n
 
-  constructor(client: HexlineClient, filter: RawFilter, deliver: (log: unknown) => void, onError: (error: unknown) => void) {
+  constructor(client: HexlineClient, filter: RawFilter, deliver: (log: unknown) => void, onError: (error: unknown) => void, refetches = false) {
+    this.#refetches = refetches
     this.#client = client.with({ signal: this.#stopping.signal })
     this.#filter = filter
     this.#deliver = deliver
@@ -93,7 +98,7 @@ export class LogBackfill {
    */
   fill(least = 0n): Promise<void> {
     this.#isMissing = true
-    if (least > this.#least) this.#least = least
+    if (least > 0n) this.#least = least
     if (this.#held === undefined) this.#filling = this.#fill()
     return this.#filling
   }
@@ -117,8 +122,10 @@ export class LogBackfill {
         if (to > this.#from) this.#advance(to)
       }
       this.#hasHole = false
+      this.#least = 0n
     } catch (error) {
-      this.#noteHole()
+      if (this.#refetches) held.length = 0
+      else this.#noteHole()
       if (!this.#stopping.signal.aborted) this.#onError(error)
     } finally {
       this.#held = undefined
@@ -129,16 +136,20 @@ export class LogBackfill {
   async #dropReplaced(): Promise<void> {
     const { last } = this.#blocks
     if (last === undefined) return
+    const { number: newest } = last
     const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => {
       if (number > head) return undefined
       const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
       return (reply.take() as { hash?: string } | null)?.hash
     })
-    if (this.#from > kept + 1) this.#from = BigInt(kept + 1)
+    // Where nothing was replaced, blocks without logs may have been, but not deeply.
+    const next = kept === newest ? later(BigInt(kept + 1), this.#from - KEPT_BLOCKS) : BigInt(kept + 1)
+    if (this.#from > next) this.#from = next
     for (const [key, { number, log }] of [...this.#delivered].reverse()) {
       if (number <= kept) continue
       this.#delivered.delete(key)
+      this.#dropped.set(key, number)
       this.#deliver({ ...log, removed: true })
     }
   }
@@ -163,11 +174,13 @@ export class LogBackfill {
     const number = BigInt(blockNumber)
     const key = `${blockHash}:${logIndex}`
     if (removed === true) {
+      if (this.#dropped.delete(key)) return
       this.#delivered.delete(key)
       // The blocks that replace it are still to come.
       if (number < this.#from) this.#from = number
     } else {
       if (this.#delivered.has(key)) return
+      this.#dropped.delete(key)
       this.#delivered.set(key, { number, log })
       this.#blocks.add(Number(number), String(blockHash))
       if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
@@ -202,6 +215,7 @@ export class LogBackfill {
     if (number - this.#prunedAt < KEPT_BLOCKS) return
     this.#prunedAt = number
     for (const [key, { number: block }] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
+    for (const [key, block] of this.#dropped) if (block < number - KEPT_BLOCKS) this.#dropped.delete(key)
   }
 }
 

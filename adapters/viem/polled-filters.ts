@@ -1,12 +1,18 @@
 import { numberToHex } from 'viem'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { RpcError } from '../../src/errors.ts'
+import { type ErrorKind, RpcError, TimeoutError } from '../../src/errors.ts'
 import { LogBackfill, type RawFilter } from './log-backfill.ts'
 
 /** Sends a call, and gives its result. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>
 
-/** Most filters that are known: beyond, the oldest is polled as the node has it. */
+/** How long the caller of a poll waits. */
+export interface Limits {
+  readonly timeoutMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Most filters that are known: beyond, the one that was not polled for longest is left to the node. */
 const MOST = 10_000
 /**
  * Polls that fetch what may be missing, after a filter was lost. The first may have been answered
@@ -28,22 +34,28 @@ export class PolledFilters {
     this.#client = client
   }
 
-  /** Whether calls of this method are to be sent by `send`. */
-  static areOf(method: string): boolean {
+  /** Whether `send` is for calls of this method. */
+  static takes(method: string): boolean {
     return /^eth_(?:newFilter|getFilterChanges|getFilterLogs|uninstallFilter)$/.test(method)
   }
 
-  async send(method: string, params: readonly unknown[], ask: Ask): Promise<unknown> {
+  async send(method: string, params: readonly unknown[], ask: Ask, limits: Limits = {}): Promise<unknown> {
     if (method === 'eth_newFilter') return this.#make(params, ask)
     const [id] = params
     const filter = this.#filters.get(id)
     if (filter === undefined) return ask(method, params)
-    if (method === 'eth_getFilterChanges') return filter.changes(ask, () => this.#install(filter, ask))
-    if (method === 'eth_uninstallFilter') {
-      this.#filters.delete(id)
-      filter.stop()
+    this.#filters.delete(id)
+    if (method === 'eth_uninstallFilter') filter.stop()
+    // The one that was polled last is forgotten last.
+    else this.#filters.set(id, filter)
+    if (method !== 'eth_getFilterChanges') return ask(method, [filter.id])
+    const install = async () => {
+      await this.#install(filter, ask)
+      return headOf(ask)
     }
-    return ask(method, [filter.id])
+    return filter.changes(ask, install, limits).catch((error: unknown) => {
+      throw keepsFilter(error)
+    })
   }
 
   /** The id for the caller is the node's, unless that is taken. */
@@ -51,7 +63,9 @@ export class PolledFilters {
     const [given] = params
     if (!isOpen(given)) return ask('eth_newFilter', params)
     const filter = new PolledFilter(this.#client, given)
-    const head = await this.#install(filter, ask)
+    // Before the filter: its first reply may be lost.
+    const head = await headOf(ask)
+    await this.#install(filter, ask)
     // Where it is not known from which block on, nothing that is missing can be fetched.
     if (head === undefined) return filter.id
     filter.startAfter(head)
@@ -61,17 +75,17 @@ export class PolledFilters {
     return id
   }
 
-  /**
-   * Gives the newest block before the filter. Both calls are in one POST, which one node answers:
-   * of several behind one URL, each has a head of its own.
-   */
-  async #install(filter: PolledFilter, ask: Ask): Promise<bigint | undefined> {
-    const [id, head] = await Promise.all([ask('eth_newFilter', [filter.filter]), ask('eth_blockNumber', []).catch(() => undefined)])
+  async #install(filter: PolledFilter, ask: Ask): Promise<void> {
+    const id = await ask('eth_newFilter', [filter.filter])
     // A node that has restarted may give an id again.
     for (const each of this.#filters.values()) if (each !== filter && each.id === id) each.isLost = true
     filter.id = id
-    return isNumber(head) ? BigInt(head) : undefined
   }
+}
+
+async function headOf(ask: Ask): Promise<bigint | undefined> {
+  const head = await ask('eth_blockNumber', []).catch(() => undefined)
+  return isNumber(head) ? BigInt(head) : undefined
 }
 
 /** A filter that ends at no block, as viem's watch actions make it. */
@@ -89,6 +103,7 @@ class PolledFilter {
   /** Logs for the next poll. */
   readonly #logs: unknown[] = []
   #fillsLeft = 0
+  #isStopped = false
   /** Why the last fill has failed. */
   #failure: unknown
 
@@ -101,6 +116,7 @@ class PolledFilter {
       (error) => {
         this.#failure = error
       },
+      true,
     )
   }
 
@@ -111,34 +127,45 @@ class PolledFilter {
   }
 
   /** The logs since the last poll. Rejects while what may be missing cannot be fetched. */
-  async changes(ask: Ask, install: () => Promise<bigint | undefined>): Promise<unknown[]> {
+  async changes(ask: Ask, install: () => Promise<bigint | undefined>, limits: Limits): Promise<unknown[]> {
     this.#failure = undefined
     // Begins before the poll, whose logs come after what is missing.
     let filling = this.#fillsLeft > 0 ? this.#backfill.fill() : undefined
     if (!this.isLost) await this.#poll(ask)
     if (this.isLost) {
       const head = await install()
+      if (this.#isStopped) {
+        await ask('eth_uninstallFilter', [this.id]).catch(() => {})
+        return []
+      }
       this.isLost = false
       this.#fillsLeft = FILLS
       // The new filter has no logs of the blocks up to that one.
       filling = this.#backfill.fill(head)
     }
     if (filling !== undefined) {
-      await filling
-      if (this.#failure !== undefined) throw this.#failure
+      await within(limits, filling)
+      if (this.#failure !== undefined) {
+        // A node without `eth_getLogs`: what comes from now on is delivered.
+        if (this.#failure instanceof RpcError && this.#failure.kind === 'unsupported') this.#fillsLeft = 0
+        throw this.#failure
+      }
       this.#fillsLeft--
     }
     return this.#logs.splice(0)
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#backfill.stop()
   }
 
   async #poll(ask: Ask): Promise<void> {
     try {
       const logs = await ask('eth_getFilterChanges', [this.id])
-      if (Array.isArray(logs)) for (const log of logs) this.#backfill.notified(log)
+      // Another filter has the id at this node.
+      if (Array.isArray(logs) && logs.some((log) => !isOf(this.filter, log))) this.isLost = true
+      else if (Array.isArray(logs)) for (const log of logs) this.#backfill.notified(log)
     } catch (error) {
       // The node may have sent logs that never came.
       this.#fillsLeft = FILLS
@@ -162,7 +189,42 @@ function isNumber(block: unknown): block is string {
   return typeof block === 'string' && /^0x[0-9a-f]+$/i.test(block)
 }
 
+/** At code -32000, viem would make another filter, without what this one still has to deliver. */
+function keepsFilter(error: unknown): unknown {
+  if (!(error instanceof RpcError) || error.code !== -32000) return error
+  const { said, method, endpoint, kind } = error
+  return new RpcError({ code: -32603, message: said }, { method, endpoint, kind, cause: error })
+}
+
+/** Kinds of errors that may mention a filter, and say nothing of whether the node has it. */
+const ELSE: ReadonlySet<ErrorKind> = new Set<ErrorKind>(['rate-limit', 'overloaded', 'unsupported', 'range-too-large', 'auth', 'quota'])
+
 /** Such as "filter not found" or "filter with id: 0x1 does not exist". */
 function isGone(error: unknown): boolean {
-  return error instanceof RpcError && /filter/i.test(error.message)
+  if (!(error instanceof RpcError) || ELSE.has(error.kind)) return false
+  return /filter/i.test(error.said.replaceAll(/eth_\w+/g, ''))
+}
+
+function isOf({ address, topics }: OpenFilter, log: { readonly address?: unknown; readonly topics?: readonly unknown[] } | null): boolean {
+  const is = (wanted: unknown, has: unknown) => [wanted].flat().some((each) => String(each).toLowerCase() === String(has).toLowerCase())
+  if (address !== undefined && address !== null && [address].flat().length > 0 && !is(address, log?.address)) return false
+  return (topics ?? []).every(
+    (wanted, i) => wanted === null || wanted === undefined || (Array.isArray(wanted) && wanted.length === 0) || is(wanted, log?.topics?.[i]),
+  )
+}
+
+/** Rejects when the caller does not wait any longer. The fill goes on: the next poll has its logs. */
+async function within({ timeoutMs = 30_000, signal }: Limits, filling: Promise<void>): Promise<void> {
+  let end = () => {}
+  const late = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => reject(new TimeoutError('logs that were missed are still being fetched')), timeoutMs)
+    const abort = () => reject(signal?.reason)
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort)
+    end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+  })
+  await Promise.race([filling, late]).finally(end)
 }

@@ -154,7 +154,7 @@ async function send({ client, announced, filters }: Engine, { method, params }: 
   }
   try {
     const given = (params ?? []) as readonly unknown[]
-    const result = await (PolledFilters.areOf(method) && Array.isArray(given) ? filters.send(method, given, ask) : ask(method, given))
+    const result = await (PolledFilters.takes(method) && Array.isArray(given) ? filters.send(method, given, ask, settings) : ask(method, given))
     return raw ? { error: undefined, result } : result
   } catch (error) {
     // It may have been replaced by a shorter chain: viem has its own error for a null.

@@ -34,6 +34,8 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
   const blocks: Block[] = []
   const backends: Backend[] = Array.from({ length: count }, () => ({ filters: new Map(), lag: 0 }))
   const calls: Entry[] = []
+  /** Errors in place of results, by method. */
+  const faults = new Map<string, object>()
   /** What is done to the POST with the next poll, in place of its answer, once the node has it. */
   let next: ((request: Received) => void) | undefined
   let made = 0
@@ -75,6 +77,8 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
     return each((entry) => {
       const { id, method, params } = entry
       if (method === 'eth_getFilterChanges' && !filters.has(params[0])) return failed(entry, -32000, 'filter not found')
+      const fault = faults.get(method)
+      if (fault !== undefined) return { jsonrpc: '2.0', id, error: fault }
       const { toBlock } = (params[0] ?? {}) as { toBlock?: string }
       if (method === 'eth_getLogs' && Number(toBlock) > head) return failed(entry, -32602, 'block range extends beyond current head block')
       const result = answers[method]?.(params)
@@ -87,7 +91,7 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
     })(request, response)
   })
   return {
-    ...{ url: server.url, blocks, backends, calls },
+    ...{ url: server.url, blocks, backends, calls, faults },
     mine(count = 1) {
       for (let i = 0; i < count; i++) add()
     },
@@ -136,7 +140,7 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
     nodes.mine()
     await eventually(() => expect(values).toEqual([5, 6, 7]))
     expect(errors).toEqual([])
-    expect(nodes.calls.map(({ method }) => method).filter((method) => method !== 'eth_getFilterChanges')).toEqual(['eth_newFilter', 'eth_blockNumber'])
+    expect(nodes.calls.map(({ method }) => method).filter((method) => method !== 'eth_getFilterChanges')).toEqual(['eth_blockNumber', 'eth_newFilter'])
   })
 
   test('where the node forgets its filter', async () => {
@@ -185,6 +189,49 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
     await eventually(() => expect(errors).toHaveLength(1))
     nodes.mine()
     await eventually(() => expect(values).toEqual([5, 6, 7]))
+  })
+
+  test('where the logs in between cannot be fetched at first: they come in their order', async () => {
+    const nodes = await startNodes()
+    const { values, errors } = await watch(nodes)
+    nodes.mine()
+    await eventually(() => expect(values).toEqual([5]))
+    nodes.faults.set('eth_getLogs', { code: -32000, message: 'no' })
+    nodes.cutNextPoll()
+    for (let i = 0; i < 3; i++) {
+      const failures = errors.length
+      nodes.mine()
+      await eventually(() => expect(errors.length).toBeGreaterThan(failures))
+    }
+    nodes.faults.clear()
+    await eventually(() => expect(values).toEqual([5, 6, 7, 8]))
+    // viem made no other filter meanwhile.
+    expect(nodes.calls.filter(({ method }) => method === 'eth_newFilter')).toHaveLength(1)
+  })
+
+  test('where a poll fails with an error that is not about the filter, which stays', async () => {
+    const nodes = await startNodes()
+    const { values, errors } = await watch(nodes)
+    nodes.faults.set('eth_getFilterChanges', { code: -32005, message: 'eth_getFilterChanges: limit exceeded for this filter' })
+    nodes.mine()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    nodes.faults.clear()
+    nodes.mine()
+    await eventually(() => expect(values).toEqual([5, 6]))
+    expect(nodes.calls.filter(({ method }) => method === 'eth_newFilter')).toHaveLength(1)
+    expect(errors).toEqual([])
+  })
+
+  test('where the node has no eth_getLogs: what was lost is told once, and what comes is delivered', async () => {
+    const nodes = await startNodes()
+    const { values, errors } = await watch(nodes)
+    nodes.faults.set('eth_getLogs', { code: -32601, message: 'the method eth_getLogs does not exist/is not available' })
+    nodes.cutNextPoll()
+    nodes.mine()
+    await eventually(() => expect(errors).toHaveLength(2))
+    nodes.mine()
+    await eventually(() => expect(values).toEqual([6]))
+    expect(errors).toHaveLength(2)
   })
 
   test('where blocks are replaced while there is no filter: their logs are removed first', async () => {
