@@ -36,6 +36,11 @@ const meanings: Record<ErrorKind, Meaning> = {
   closed: { ran: 'unknown', repeat: false },
 }
 
+/** An error of another version of hexline may have a kind without a row: nothing is known of it. */
+function meaningOf({ kind }: HexlineError): Meaning {
+  return (meanings as Partial<typeof meanings>)[kind] ?? meanings.server
+}
+
 /**
  * The endpoint refused to start the call for now: that is not a failed attempt, and the endpoint is
  * paused.
@@ -68,12 +73,12 @@ const UNAVAILABLE = 503
 
 /** The same call may do better later. */
 export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
-  return isOfGateway(error) ? 'elsewhere' : meanings[error.kind].repeat
+  return isOfGateway(error) ? 'elsewhere' : meaningOf(error).repeat
 }
 
 /** What the failure shows about the endpoint, whatever the call was. */
 export function endpointState(error: HexlineError): 'alive' | 'fails' | 'refuses' {
-  return isNoEndpoint(error) ? 'refuses' : (meanings[error.kind].endpoint ?? 'alive')
+  return isNoEndpoint(error) ? 'refuses' : (meaningOf(error).endpoint ?? 'alive')
 }
 
 /**
@@ -107,7 +112,7 @@ export function mayHaveRun(error: HexlineError): boolean {
   if (isNoEndpoint(error)) return false
   // Words alone prove nothing: a gateway that timed out may say "overloaded" of a call that ran.
   if ((isThrottled(error) || mayRepeat(error) === 'elsewhere') && !isRefusal(error)) return true
-  return meanings[error.kind].ran !== 'no'
+  return meaningOf(error).ran !== 'no'
 }
 
 /** The node's own error object, or a status that means that the request was turned away. */
@@ -137,7 +142,7 @@ const BY_GATEWAYS = [429, 503, 529]
 
 /** The failure leaves open whether the call has run. */
 export function isAmbiguous(error: HexlineError): boolean {
-  return meanings[error.kind].ran !== 'yes' && mayHaveRun(error)
+  return meaningOf(error).ran !== 'yes' && mayHaveRun(error)
 }
 
 /** A failure that hexline knows; anything else is the caller's own abort reason, or a bug. */

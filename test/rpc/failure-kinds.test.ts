@@ -46,6 +46,11 @@ test.each(kinds)('%s means one thing for repetition, for calls that must not run
   expect([mayRepeat(error), mayHaveRun(error), endpointState(error)]).toEqual(meanings[kind])
 })
 
+test('a kind of another version of hexline means what `server` means', () => {
+  const error = new HexlineError('', 'of-tomorrow' as ErrorKind)
+  expect([mayRepeat(error), mayHaveRun(error), endpointState(error), isThrottled(error)]).toEqual([...meanings.server, false])
+})
+
 test.each<[string, (error: HexlineError) => boolean, readonly ErrorKind[]]>([
   ['throttling', isThrottled, ['rate-limit', 'overloaded']],
   ['too large for one POST', isTooLarge, ['batch-too-large', 'request-too-large', 'response-too-large']],
