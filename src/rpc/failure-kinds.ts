@@ -6,38 +6,41 @@ interface Meaning {
   readonly ran: 'no' | 'yes' | 'unknown'
   /** May the same call do better later? `elsewhere`: only at another endpoint. */
   readonly repeat: boolean | 'elsewhere'
-  /** What it shows about the endpoint, if anything: it does not work, or refuses this key. */
-  readonly endpoint?: 'fails' | 'refuses'
+  /** What it shows about the endpoint. */
+  readonly endpoint: EndpointState
 }
+
+/** An endpoint works, takes no calls for now, does not work, or refuses this key. */
+export type EndpointState = 'alive' | 'throttles' | 'fails' | 'refuses'
 
 /** What each kind of failure means for `retry`, `route` and `queue`. */
 const meanings: Record<ErrorKind, Meaning> = {
-  'rate-limit': { ran: 'no', repeat: true },
-  overloaded: { ran: 'no', repeat: true },
+  'rate-limit': { ran: 'no', repeat: true, endpoint: 'throttles' },
+  overloaded: { ran: 'no', repeat: true, endpoint: 'throttles' },
   network: { ran: 'unknown', repeat: true, endpoint: 'fails' },
   timeout: { ran: 'unknown', repeat: true, endpoint: 'fails' },
   malformed: { ran: 'unknown', repeat: true, endpoint: 'fails' },
   server: { ran: 'unknown', repeat: true, endpoint: 'fails' },
-  lagging: { ran: 'yes', repeat: true },
-  pruned: { ran: 'no', repeat: 'elsewhere' },
-  'batch-too-large': { ran: 'no', repeat: false },
-  'request-too-large': { ran: 'no', repeat: false },
+  lagging: { ran: 'yes', repeat: true, endpoint: 'alive' },
+  pruned: { ran: 'no', repeat: 'elsewhere', endpoint: 'alive' },
+  'batch-too-large': { ran: 'no', repeat: false, endpoint: 'alive' },
+  'request-too-large': { ran: 'no', repeat: false, endpoint: 'alive' },
   // A batch may have run as well: the queue sends its calls again in smaller ones. Only safe calls
   // are in batches.
-  'response-too-large': { ran: 'unknown', repeat: false },
-  'range-too-large': { ran: 'no', repeat: false },
-  execution: { ran: 'yes', repeat: false },
-  invalid: { ran: 'yes', repeat: false },
-  unsupported: { ran: 'yes', repeat: false },
-  'not-found': { ran: 'yes', repeat: false },
+  'response-too-large': { ran: 'unknown', repeat: false, endpoint: 'alive' },
+  'range-too-large': { ran: 'no', repeat: false, endpoint: 'alive' },
+  execution: { ran: 'yes', repeat: false, endpoint: 'alive' },
+  invalid: { ran: 'yes', repeat: false, endpoint: 'alive' },
+  unsupported: { ran: 'yes', repeat: false, endpoint: 'alive' },
+  'not-found': { ran: 'yes', repeat: false, endpoint: 'alive' },
   auth: { ran: 'no', repeat: 'elsewhere', endpoint: 'refuses' },
   quota: { ran: 'no', repeat: 'elsewhere', endpoint: 'refuses' },
-  integrity: { ran: 'yes', repeat: false },
-  closed: { ran: 'unknown', repeat: false },
+  integrity: { ran: 'yes', repeat: false, endpoint: 'alive' },
+  closed: { ran: 'unknown', repeat: false, endpoint: 'alive' },
 }
 
 /** An error of another version of hexline may have a kind without a row: nothing is known of it. */
-function meaningOf({ kind }: HexlineError): Meaning {
+function meaningOf({ kind }: Pick<HexlineError, 'kind'>): Meaning {
   return (meanings as Partial<typeof meanings>)[kind] ?? meanings.server
 }
 
@@ -45,8 +48,14 @@ function meaningOf({ kind }: HexlineError): Meaning {
  * The endpoint refused to start the call for now: that is not a failed attempt, and the endpoint is
  * paused.
  */
-export function isThrottled(error: HexlineError): boolean {
-  return error.kind === 'rate-limit' || error.kind === 'overloaded'
+export function isThrottled(error: Pick<HexlineError, 'kind'>): boolean {
+  return meaningOf(error).endpoint === 'throttles'
+}
+
+/** The endpoint turns away every call with this key, and not one call. */
+export function refusesEverybody(kind: ErrorKind): kind is 'rate-limit' | 'overloaded' | 'auth' | 'quota' {
+  const { endpoint } = meaningOf({ kind })
+  return endpoint === 'throttles' || endpoint === 'refuses'
 }
 
 /** The endpoint refused the POST for its size: the same calls may pass in a smaller batch. */
@@ -77,8 +86,8 @@ export function mayRepeat(error: HexlineError): boolean | 'elsewhere' {
 }
 
 /** What the failure shows about the endpoint, whatever the call was. */
-export function endpointState(error: HexlineError): 'alive' | 'fails' | 'refuses' {
-  return isNoEndpoint(error) ? 'refuses' : (meaningOf(error).endpoint ?? 'alive')
+export function endpointState(error: HexlineError): EndpointState {
+  return isNoEndpoint(error) ? 'refuses' : meaningOf(error).endpoint
 }
 
 /**

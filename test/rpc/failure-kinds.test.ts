@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type AnswerKind, type ErrorKind, HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../src/errors.ts'
 import {
+  type EndpointState,
   endpointState,
   isAmbiguous,
   isFailure,
@@ -11,15 +12,16 @@ import {
   mayBeHeld,
   mayHaveRun,
   mayRepeat,
+  refusesEverybody,
 } from '../../src/rpc/failure-kinds.ts'
 
 const http = (status: number, kind: AnswerKind = 'server') => new HttpError({ status, headers: {}, body: '' }, { kind })
 const rpc = (kind: AnswerKind, status?: number) => new RpcError({ code: -32000, message: 'no' }, { kind, status })
 
 /** The meaning of each kind, from the node itself. */
-const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: 'alive' | 'fails' | 'refuses']> = {
-  'rate-limit': [true, false, 'alive'],
-  overloaded: [true, false, 'alive'],
+const meanings: Record<ErrorKind, [repeat: boolean | 'elsewhere', mayHaveRun: boolean, endpoint: EndpointState]> = {
+  'rate-limit': [true, false, 'throttles'],
+  overloaded: [true, false, 'throttles'],
   network: [true, true, 'fails'],
   timeout: [true, true, 'fails'],
   malformed: [true, true, 'fails'],
@@ -53,6 +55,7 @@ test('a kind of another version of hexline means what `server` means', () => {
 
 test.each<[string, (error: HexlineError) => boolean, readonly ErrorKind[]]>([
   ['throttling', isThrottled, ['rate-limit', 'overloaded']],
+  ['a refusal of every call with the key', ({ kind }) => refusesEverybody(kind), ['rate-limit', 'overloaded', 'auth', 'quota']],
   ['too large for one POST', isTooLarge, ['batch-too-large', 'request-too-large', 'response-too-large']],
   ['ambiguous about whether the call ran', isAmbiguous, ['network', 'timeout', 'malformed', 'server', 'response-too-large', 'closed']],
 ])('%s', (_, is, expected) => {

@@ -4,7 +4,7 @@ import { scrubJson } from '../../http/scrub-json.ts'
 import { type Scrub, scrubStart } from '../../http/secrets.ts'
 import { excerpt, LONGEST_MESSAGE } from '../../text.ts'
 import type { Call } from '../call.ts'
-import { guessed, isThrottled } from '../failure-kinds.ts'
+import { guessed, isThrottled, refusesEverybody } from '../failure-kinds.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from '../retry-delay.ts'
 import type { ReplyObject } from './correlate.ts'
 
@@ -181,7 +181,7 @@ export class ReplyErrors {
    */
   #requestedWaitMs(kind: ErrorKind | undefined, message: string, data?: unknown): number | undefined {
     const asked = this.#retryAfterMs
-    if (asked !== undefined || kind === undefined || !(isThrottled({ kind } as HexlineError) || kind === 'quota')) return asked
+    if (asked !== undefined || kind === undefined || !(isThrottled({ kind }) || kind === 'quota')) return asked
     return waitSaid(message, data) ?? limitResetMs(this.#reply.headers)
   }
 
@@ -214,9 +214,4 @@ export class ReplyErrors {
   #scrubStart(): string {
     return scrubStart(this.#reply.body.toString('utf8', 0, SEARCHED), BODY_START, this.#options.scrub, '')
   }
-}
-
-/** Kinds of failure that concern every call with this key, not one call. */
-function refusesEverybody(kind: ErrorKind): kind is 'rate-limit' | 'overloaded' | 'auth' | 'quota' {
-  return isThrottled({ kind } as HexlineError) || kind === 'auth' || kind === 'quota'
 }

@@ -2,7 +2,7 @@ import { type HexlineError, TimeoutError } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { Call, Outcome, Post } from '../call.ts'
 import { routeEvents } from '../events.ts'
-import { endpointState, isFailure, isNoEndpoint, isThrottled } from '../failure-kinds.ts'
+import { endpointState, isFailure, isNoEndpoint } from '../failure-kinds.ts'
 import { setBounded } from '../set-bounded.ts'
 
 /**
@@ -246,7 +246,7 @@ function verdictOf(outcomes: readonly Outcome[]): 'alive' | 'fails' | 'throttles
     const state = endpointState(outcome)
     if (state === 'refuses') verdict = outcome
     else if (state === 'fails') verdict ??= 'fails'
-    else if (!isThrottled(outcome)) return 'alive'
+    else if (state === 'alive') return 'alive'
   }
   return verdict ?? 'throttles'
 }
