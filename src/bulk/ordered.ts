@@ -77,14 +77,22 @@ class RequestGroup {
   hasObsolete = false
 }
 
-/** An item in the buffer: not requested yet, in flight, arrived or failed. */
+/** What has become of an item. `waiting`: it is not requested yet. */
+type State<T> =
+  | { readonly type: 'waiting' }
+  | { readonly type: 'in-flight' }
+  | { readonly type: 'arrived'; readonly value: T }
+  | { readonly type: 'failed'; readonly reason: unknown }
+
+const WAITING = { type: 'waiting' } as const
+const IN_FLIGHT = { type: 'in-flight' } as const
+
+/** An item in the buffer. */
 class Slot<I, T> {
   item: I
   /** Its position among the items, from 0. It grows when parts are inserted before it. */
   position: number
-  isWaiting = true
-  value: T | undefined
-  failure: { readonly reason: unknown } | undefined
+  state: State<T> = WAITING
   /** The groups of its requests: the first one, and one for each time that it was late. */
   readonly groups: RequestGroup[] = []
   /** When a later item arrived before it, or 0. */
@@ -97,14 +105,6 @@ class Slot<I, T> {
   constructor(item: I, position: number) {
     this.item = item
     this.position = position
-  }
-
-  get isSettled(): boolean {
-    return this.value !== undefined || this.failure !== undefined
-  }
-
-  get isInFlight(): boolean {
-    return !this.isWaiting && !this.isSettled
   }
 }
 
@@ -126,7 +126,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #head = 0
   #farthest = -1
   #tail = 0
-  /** The slots that are not requested yet, in order: parts of items that were cut. */
+  /**
+   * The slots that are not requested yet, in order: parts of items that were cut, and items whose
+   * answers were dropped.
+   */
   readonly #waiting: Slot<I, T>[] = []
   /** The group of the next requests, unless it is full or has ended. */
   #group: RequestGroup | undefined
@@ -156,16 +159,18 @@ class ReorderBuffer<I, T extends Answer<I>> {
   /** The next item, once it has arrived. */
   async next(): Promise<T> {
     const slot = this.#slotAt(this.#head)
-    while (!slot.isSettled) {
-      await this.#change(slot)
+    for (;;) {
+      const { state } = slot
+      if (state.type === 'failed') throw state.reason
+      if (state.type === 'arrived') {
+        this.#shift()
+        this.#heldBytes -= state.value.bytes
+        return state.value
+      }
+      await this.#waitForChange(slot)
       // Arrivals make room for more requests, even if it is not their turn yet.
       this.#fill()
     }
-    if (slot.failure !== undefined) throw slot.failure.reason
-    const value = slot.value as T
-    this.#shift()
-    this.#heldBytes -= value.bytes
-    return value
   }
 
   /** Aborts all requests. */
@@ -191,12 +196,12 @@ class ReorderBuffer<I, T extends Answer<I>> {
       if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
       const ahead = position === this.#head ? 0 : this.#tail - this.#head
       if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
-      const slot = this.#waiting.shift() ?? this.#taken()
+      const slot = this.#waiting.shift() ?? this.#takeNext()
       if (slot === undefined) return
       const [now, later] = this.#cut(slot.item)
       slot.item = now
       if (later !== undefined) this.#insertAfter(slot, later)
-      slot.isWaiting = false
+      slot.state = IN_FLIGHT
       // Those that arrived while it waited were no faster than it.
       if (slot.position < this.#farthest) slot.overtakenAt = this.#clock.now()
       if (this.#group === undefined || this.#group.size === GROUP) this.#group = this.#newGroup()
@@ -211,12 +216,15 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #hasRoomBetween(position: number): boolean {
     if (position > this.#farthest) return false
     let heldBefore = 0
-    for (let before = this.#head; before < position; before++) heldBefore += this.#slotAt(before).value?.bytes ?? 0
+    for (let before = this.#head; before < position; before++) {
+      const { state } = this.#slotAt(before)
+      if (state.type === 'arrived') heldBefore += state.value.bytes
+    }
     return this.#readAhead.hasRoomBetween(this.#inFlight, heldBefore)
   }
 
   /** The next of the items, at the end. */
-  #taken(): Slot<I, T> | undefined {
+  #takeNext(): Slot<I, T> | undefined {
     const item = this.#items.next()
     if (item.done) {
       this.#isAtEnd = true
@@ -234,10 +242,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#tail++
     if (this.#farthest > position) this.#farthest++
     for (let next = slot.position + 1; next < this.#tail; next++) this.#slotAt(next).position = next
-    this.#wait(slot)
+    this.#addWaiting(slot)
   }
 
-  #wait(slot: Slot<I, T>): void {
+  #addWaiting(slot: Slot<I, T>): void {
     const at = this.#waiting.findIndex(({ position }) => position > slot.position)
     this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, slot)
   }
@@ -275,7 +283,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#inFlight--
     this.#heldBytes += value.bytes
     this.#readAhead.add(value.bytes)
-    slot.value = value
+    slot.state = { type: 'arrived', value }
     if (value.cut !== undefined) {
       slot.item = value.cut[0]
       this.#insertAfter(slot, value.cut[1])
@@ -283,7 +291,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
     for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) {
       const overtaken = this.#slotAt(position)
-      if (!overtaken.isWaiting) overtaken.overtakenAt = now
+      if (overtaken.state.type !== 'waiting') overtaken.overtakenAt = now
     }
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
@@ -297,20 +305,20 @@ class ReorderBuffer<I, T extends Answer<I>> {
    */
   #dropExcess(): void {
     for (; this.#farthest > this.#head; this.#farthest--) {
-      const { item, position, value } = this.#slotAt(this.#farthest)
-      if (value === undefined) continue
+      const { item, position, state } = this.#slotAt(this.#farthest)
+      if (state.type !== 'arrived') continue
       if (!this.#readAhead.isOverfull(this.#heldBytes)) return
-      this.#heldBytes -= value.bytes
+      this.#heldBytes -= state.value.bytes
       const slot = new Slot<I, T>(item, position)
       this.#slots[position - this.#base] = slot
-      this.#wait(slot)
+      this.#addWaiting(slot)
     }
   }
 
   #fail(slot: Slot<I, T>, reason: unknown): void {
     this.#inFlight--
     if (this.#failed === undefined || slot.position < this.#failed.position) this.#failed = slot
-    slot.failure = { reason }
+    slot.state = { type: 'failed', reason }
     this.#dropOthers(slot)
     this.#wake()
   }
@@ -324,14 +332,14 @@ class ReorderBuffer<I, T extends Answer<I>> {
   }
 
   /** Waits for an arrival, or until the item at the head is late and requested again. */
-  async #change(head: Slot<I, T>): Promise<void> {
+  async #waitForChange(head: Slot<I, T>): Promise<void> {
     let timer: Timer | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
       if (head.overtakenAt !== 0) timer = this.#clock.wakeAt(this.#dueAt(head), resolve)
     })
     if (timer !== undefined) this.#clock.cancel(timer)
-    if (head.isInFlight && head.overtakenAt !== 0 && this.#clock.now() >= this.#dueAt(head)) this.#repeatLate()
+    if (head.state.type === 'in-flight' && head.overtakenAt !== 0 && this.#clock.now() >= this.#dueAt(head)) this.#repeatLate()
   }
 
   /** When to request a late item again. The wait doubles each time. */
@@ -344,7 +352,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     const group = this.#newGroup()
     for (let position = this.#head; position < this.#farthest && group.open < GROUP; position++) {
       const slot = this.#slotAt(position)
-      if (!slot.isInFlight || now < this.#dueAt(slot)) continue
+      if (slot.state.type !== 'in-flight' || now < this.#dueAt(slot)) continue
       slot.repeatedAt = now
       slot.repeats++
       slot.groups.push(group)
