@@ -24,6 +24,12 @@ export type StreamItem<I, L> =
   | { readonly type: 'block'; readonly block: I; readonly logs: L[] | undefined; readonly cursor: FollowCursor }
   | { readonly type: 'rollback'; readonly to: number; readonly blocks: readonly BlockRef[]; readonly cursor: FollowCursor }
 
+/** How a round ends: with more to do at once, or with a wait for the bell. */
+type RoundEnd = 'more' | 'wait'
+
+/** How a delivery ends. `forked`: before a block that is not a child of the last one delivered. */
+type DeliveryEnd = 'done' | 'forked'
+
 /** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 
@@ -93,12 +99,12 @@ class Follower<I, L, T> {
       // The calls of a round belong together: they go to one endpoint, as long as that answers.
       let pinned = follower.#pinned()
       for (;;) {
-        let hasMore = false
+        let end: RoundEnd = 'wait'
         try {
           const block = announced && (await announced.block)
           if (announced !== undefined) follower.#timeout.took(follower.#now() - announced.askedAt)
-          if (block === undefined) hasMore = yield* follower.#round(pinned)
-          else if (!chain.fits(block.parentHash)) hasMore = yield* follower.#rollBack(pinned, 'fetch')
+          if (block === undefined) end = yield* follower.#round(pinned)
+          else if (!chain.fits(block.parentHash)) end = yield* follower.#rollBack(pinned, 'fetch')
           else {
             follower.#pace.found(1, follower.#now())
             yield follower.#delivered(block)
@@ -109,7 +115,7 @@ class Follower<I, L, T> {
         }
         // For the next round, before the bell rings: no block waits for it.
         pinned = follower.#pinned()
-        announced = hasMore ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(pinned, told))
+        announced = end === 'more' ? undefined : await bell.wait(follower.#waitMs(), (told) => follower.#requestAnnounced(pinned, told))
       }
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
@@ -166,8 +172,8 @@ class Follower<I, L, T> {
     return { block, askedAt }
   }
 
-  /** Does what is next; true if there is more to do at once. */
-  async *#round(pinned: Client): AsyncGenerator<T, boolean, undefined> {
+  /** Does what is next. */
+  async *#round(pinned: Client): AsyncGenerator<T, RoundEnd, undefined> {
     const target = await this.#target(pinned)
     if (target !== undefined) {
       this.#report.head = target.number
@@ -181,19 +187,16 @@ class Follower<I, L, T> {
       const lag = this.#farBelow.lag(target)
       // The stream waits until the node has what was delivered, which may be for ever.
       if (lag !== undefined) this.#report.tell(lag)
-      return false
+      return 'wait'
     }
-    if (step.type !== 'compare') {
-      const before = this.#report.blocks
-      const isWhole = yield* this.#fetch(pinned, step)
-      if (isWhole) {
-        const found = this.#report.blocks - before
-        if (step.type === 'fetch' && found < CAUGHT_UP) this.#pace.found(found, this.#now())
-        else this.#pace.caughtUp(this.#now())
-        return step.type === 'catch-up'
-      }
-    }
-    return yield* this.#rollBack(pinned, step.type)
+    if (step.type === 'compare') return yield* this.#rollBack(pinned, step.type)
+    const before = this.#report.blocks
+    const delivery = step.type === 'catch-up' ? yield* this.#catchUp(step) : yield* this.#deliver(this.#nearBlocks.fetch(pinned, step), step)
+    if (delivery === 'forked') return yield* this.#rollBack(pinned, step.type)
+    const found = this.#report.blocks - before
+    if (step.type === 'fetch' && found < CAUGHT_UP) this.#pace.found(found, this.#now())
+    else this.#pace.caughtUp(this.#now())
+    return step.type === 'catch-up' ? 'more' : 'wait'
   }
 
   /**
@@ -210,16 +213,8 @@ class Follower<I, L, T> {
     return targetFrom(this.#bell.take(), this.#chain, confirmations) ?? (await look(client, confirmations))
   }
 
-  /**
-   * Delivers blocks; false where the next one is not a child of the last one that was delivered.
-   */
-  async *#fetch(pinned: Client, step: Extract<Step, { readonly from: number }>): AsyncGenerator<T, boolean, undefined> {
-    if (step.type === 'catch-up') return yield* this.#catchUp(step)
-    return yield* this.#deliver(this.#nearBlocks.fetch(pinned, step), step)
-  }
-
-  /** The same at bulk speed, as long as the head is not far below the last of these blocks. */
-  async *#catchUp(step: Extract<Step, { readonly type: 'catch-up' }>): AsyncGenerator<T, boolean, undefined> {
+  /** Delivers blocks at bulk speed, as long as the head is not far below the last of them. */
+  async *#catchUp(step: Extract<Step, { readonly type: 'catch-up' }>): AsyncGenerator<T, DeliveryEnd, undefined> {
     const { stop, release } = stopWith(this.#job.signal)
     const unwatch = watchHead(this.#client, this.#job.confirmations, step.to, stop)
     try {
@@ -228,7 +223,7 @@ class Follower<I, L, T> {
         step,
       )
     } catch (error) {
-      if (error === HEAD_WAS_FALSE) return true
+      if (error === HEAD_WAS_FALSE) return 'done'
       throw error
     } finally {
       unwatch()
@@ -236,15 +231,15 @@ class Follower<I, L, T> {
     }
   }
 
-  async *#deliver(blocks: AsyncIterable<ReadBlock<I, L>>, step: { readonly from: number; readonly to: number }): AsyncGenerator<T, boolean, undefined> {
+  async *#deliver(blocks: AsyncIterable<ReadBlock<I, L>>, step: { readonly from: number; readonly to: number }): AsyncGenerator<T, DeliveryEnd, undefined> {
     const askedAt = this.#now()
     for await (const block of blocks) {
       if (step.from === step.to) this.#timeout.took(this.#now() - askedAt)
-      if (!this.#chain.fits(block.parentHash)) return false
+      if (!this.#chain.fits(block.parentHash)) return 'forked'
       yield this.#delivered(block)
       this.#report.tell()
     }
-    return true
+    return 'done'
   }
 
   #delivered({ hash, item, logs }: ReadBlock<I, L>): T {
@@ -255,14 +250,14 @@ class Follower<I, L, T> {
     return this.#made({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
   }
 
-  /** Delivers a rollback of the blocks that were replaced; true if there were any. */
-  async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<T, boolean, undefined> {
+  /** Delivers a rollback of the blocks that were replaced, if there were any. */
+  async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<T, RoundEnd, undefined> {
     const fate = await findFate(pinned, this.#chain)
     if (fate.type === 'same') {
       this.#pace.missed()
       // A block whose parent is another one than the node itself has in its place.
       if (step !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
-      return false
+      return 'wait'
     }
     if (fate.type === 'lost') {
       this.#contradictions = MOST_CONTRADICTIONS
@@ -272,7 +267,7 @@ class Follower<I, L, T> {
     this.#report.rollbacks++
     yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
     this.#report.tell()
-    return true
+    return 'more'
   }
 
   #made(item: StreamItem<I, L>): T {
