@@ -2,23 +2,23 @@ import * as timers from 'node:timers'
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
-import { IntegrityError, OptionError } from '../errors.ts'
-import type { Hash } from '../eth/codec/hex.ts'
+import { IntegrityError } from '../errors.ts'
 import type { Log } from '../eth/objects.ts'
 import { ReceiptsRoot } from '../verify/receipts-root.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
-import { BlockLogsFetcher, BloomChecker, checkSameBlock, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
+import { BlockLogsFetcher, BloomChecker, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
 import { blocksIn, type LogSpan } from './check-logs.ts'
 import { learnHistory } from './learn-history.ts'
-import { type LinkedRootedReceipt, shown } from './link.ts'
+import type { LinkedRootedReceipt } from './link.ts'
 import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { LogGivers } from './log-givers.ts'
 import type { LogReader } from './log-reply.ts'
+import { findTarget, type LogTargetOptions, type Tail } from './log-target.ts'
 import { ordered } from './ordered.ts'
 import { PatientCalls } from './patient-calls.ts'
-import { type CheckedRange, chainIdOf, isFinal, resolveRange } from './range.ts'
+import { type CheckedRange, chainIdOf } from './range.ts'
 import { rangeLimitsOf } from './range-limits.ts'
 import { firstRangeSize, type RangeSize } from './range-size.ts'
 import type { Progress } from './range-stream.ts'
@@ -30,15 +30,8 @@ export interface PageReader<T> extends LogReader<T> {
 }
 
 /** Which logs to stream, and how. Already checked. */
-export interface LogStreamOptions {
+export interface LogStreamOptions extends LogTargetOptions {
   readonly filter: CheckedFilter
-  /** Undefined for the logs of one block by its hash. */
-  readonly range: CheckedRange | undefined
-  readonly blockHash: Hash | undefined
-  /** Hash of the last block of the range. Default: the one it has at the beginning. */
-  readonly toHash?: Hash | undefined
-  /** Default: `bloom` if the range is final. */
-  readonly audit: AuditLevel | undefined
   /** The caller proves the logs of the pages: endpoints are not asked at the end. Default false. */
   readonly isProvenLater?: boolean | undefined
   readonly signal: AbortSignal | undefined
@@ -62,8 +55,6 @@ export interface LogProgress extends Progress {
 
 /** A stream that has begun: its range is resolved, and the first logs are there. */
 interface Job<T> {
-  /** The client, whose calls end with `stop`. */
-  readonly client: Client
   readonly stop: AbortSignal
   readonly fetcher: LogFetcher<T>
   readonly size: RangeSize
@@ -71,8 +62,7 @@ interface Job<T> {
   readonly auditor: Auditor<T>
   readonly level: AuditLevel
   readonly span: LogSpan
-  /** Hash of the last block. */
-  readonly tail: Hash
+  readonly tail: Tail
   readonly first: FetchedLogs<T>
 }
 
@@ -157,19 +147,19 @@ export class LogStream<T> {
     const given = firstSpan(range, size.blocks)
     const earlyFirst = given && askFirst(given)
     earlyFirst?.catch(() => {})
-    const { span, tail, isFinal } = await this.#target(stoppable)
+    const { span, tail, isFinal } = await findTarget(stoppable, this.#options)
     const level = audit ?? (isFinal ? 'bloom' : 'none')
     const auditor = this.#auditorOf(fetcher, blocks, span, level, stop)
     this.#auditor = auditor
     await auditor.start()
     this.#options.onAudit?.(auditor.report)
     const first = await (earlyFirst ?? askFirst(span))
-    return { client: stoppable, stop, fetcher, size, ask, auditor, level, span, tail, first }
+    return { stop, fetcher, size, ask, auditor, level, span, tail, first }
   }
 
   async *#pages(job: Job<T>): AsyncGenerator<ReadLogs<T>, void, undefined> {
     const { signal, onProgress } = this.#options
-    const { client, stop, fetcher, auditor, level, span, tail } = job
+    const { stop, fetcher, auditor, level, span, tail } = job
     const total = blocksIn(span)
     const counts = { done: 0, bytes: 0, logs: 0 }
     const givers = new LogGivers(this.#client)
@@ -178,7 +168,7 @@ export class LogStream<T> {
       const pages = level === 'peer' ? [await fetcher.read(fetched, stop)] : fetcher.pages(fetched, stop)
       // All logs have arrived: the last block is asked for while the last pages are decoded. Not
       // where an audit has yet to ask for headers or receipts: it comes after these, too.
-      const early = level === 'none' && fetched.to === span.to ? this.#lastHash(client, span) : undefined
+      const early = level === 'none' && fetched.to === span.to ? tail.hashNow() : undefined
       early?.catch(() => {})
       const { calls } = fetcher
       for await (const page of pages) {
@@ -187,9 +177,9 @@ export class LogStream<T> {
         if (this.#areGiversAsked(level)) givers.gave(page)
         if (page.to === span.to) {
           // Anew, if logs had to be requested again since.
-          const hash = early !== undefined && fetcher.calls === calls ? early : this.#lastHash(client, span)
-          await this.#checkTail(hash, items, span, tail)
-          await givers.check(span.to, tail, stop)
+          const hash = early !== undefined && fetcher.calls === calls ? early : tail.hashNow()
+          await tail.check(hash, items, this.#reader.logOf)
+          await givers.check(span.to, tail.hash, stop)
         }
         counts.done += page.to - page.from + 1
         counts.bytes += page.received
@@ -254,63 +244,6 @@ export class LogStream<T> {
     const fitsRoot = new ReceiptsRoot().fits(header, receipts, await chainIdOf(this.#client))
     return fitsRoot !== false || new BloomChecker().fits(header, logs) === true
   }
-
-  /** The blocks of the job, and the hash of the last one. */
-  async #target(client: Client): Promise<{ readonly span: LogSpan; readonly tail: Hash; readonly isFinal: boolean }> {
-    const { range, blockHash, toHash } = this.#options
-    if (blockHash !== undefined) {
-      const block = await client.call('eth_getBlockByHash', blockHash, false)
-      if (block === null) throw new OptionError('blockHash', 'the hash of a block that the node has', blockHash)
-      return { span: { from: Number(block.number), to: Number(block.number) }, tail: blockHash, isFinal: await this.#isFinal(client, block.number) }
-    }
-    const resolved = resolveRange(client, range as CheckedRange)
-    const known = range?.to
-    const hashOf = async (number: bigint) => toHash ?? this.#hashOf(client, number)
-    // Requested together with the head where it can be: whether it is there at all is found there.
-    const early = typeof known === 'bigint' ? Promise.all([hashOf(known), this.#isFinal(client, known)]) : undefined
-    early?.catch(() => {})
-    const { from, to } = await resolved
-    const [tail, isFinal] = await (early ?? Promise.all([hashOf(to), this.#isFinal(client, to)]))
-    if (!isHash(tail)) throw new IntegrityError(`block ${to} has no hash: the node treats it as pending`)
-    return { span: { from: Number(from), to: Number(to) }, tail, isFinal }
-  }
-
-  /**
-   * As the node sends it. A node that does not have the block is behind, and asked again: until the
-   * deadline, but for those who ask again themselves, for a range that they know.
-   */
-  async #hashOf(client: Client, number: bigint): Promise<unknown> {
-    const request = { method: 'eth_getBlockByNumber', params: [hexOf(number), false], required: true }
-    const reply = await client.send(this.#options.range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
-    return (reply.take() as { hash?: unknown } | undefined)?.hash
-  }
-
-  /** Where no audit was asked for, whether one is possible. */
-  async #isFinal(client: Client, number: bigint): Promise<boolean> {
-    if (this.#options.audit !== undefined) return false
-    return this.#options.range?.to === 'finalized' || (await isFinal(client, number))
-  }
-
-  /** The hash of the last block as it is now; undefined where it was chosen by its hash. */
-  #lastHash(client: Client, { to }: LogSpan): Promise<unknown> | undefined {
-    return this.#options.blockHash === undefined ? this.#hashOf(client, BigInt(to)) : undefined
-  }
-
-  /** The chain still ends in the block that the job began with, and so do the logs. */
-  async #checkTail(hash: Promise<unknown> | undefined, items: readonly T[], { to }: LogSpan, tail: Hash): Promise<void> {
-    for (let i = items.length - 1; i >= 0; i--) {
-      const log = this.#reader.logOf(items[i] as T)
-      if (Number(log.blockNumber) !== to) break
-      checkSameBlock(log, { number: BigInt(to), hash: tail })
-    }
-    if (hash === undefined) return
-    const again = await hash
-    if (again === tail) return
-    throw new IntegrityError(
-      `block ${to} came as ${tail}, and at the end as ${shown(again)}: the chain was reorganised in between, or nodes disagree; ` +
-        "start again some blocks before, or end at 'finalized'",
-    )
-  }
 }
 
 const NOTHING_AUDITED: AuditReport = {
@@ -369,12 +302,4 @@ function sourcesOf(client: Client): () => readonly string[] {
 
 function turnEnd(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
-}
-
-function isHash(value: unknown): value is Hash {
-  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
-}
-
-function hexOf(number: bigint): string {
-  return `0x${number.toString(16)}`
 }
