@@ -5,7 +5,18 @@ import type { Hash } from '../eth/codec/hex.ts'
 import { blocksIn, type LogSpan, sortLogs } from './check-logs.ts'
 import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
-import { type AskOptions, isUnusable, LogAsker, type LogPiece, type LogQuestion, type LogReader, type LogReply, MOST_UNUSABLE, readReply } from './log-reply.ts'
+import {
+  type AskOptions,
+  type DecodedReply,
+  isUnusable,
+  LogAsker,
+  type LogPiece,
+  type LogQuestion,
+  type LogReader,
+  type LogReply,
+  MOST_UNUSABLE,
+  replyWith,
+} from './log-reply.ts'
 import { isTooMuch, isUnsent, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'
@@ -266,13 +277,13 @@ export class LogFetcher<T> {
 
   /** Learns from a reply to a whole range, and gives it, unless its logs may have been cut. */
   async #answered(reply: LogReply<T>, options: RangeOptions): Promise<Part<T>> {
-    const { span, items, count, received, tally } = reply
+    const { span, count, received, tally } = reply
     const blocks = blocksIn(span)
     this.#failed.answered()
     if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
     this.#limits.answered(tally.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
-    if (items !== undefined && this.#limits.mayBeCut(tally.endpoint, items.length)) return this.#askAgainInHalves(reply, items, options)
+    if (reply.type === 'decoded' && this.#limits.mayBeCut(tally.endpoint, count)) return this.#askAgainInHalves(reply, options)
     // A part far ahead must not make the ranges before it count as earlier ones.
     this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: options.isAhead ? -1 : span.to })
     return { to: span.to, replies: [reply] }
@@ -297,8 +308,8 @@ export class LogFetcher<T> {
   }
 
   /** The logs of a span whose reply may have been cut at a maximum number of logs. */
-  async #askAgainInHalves(reply: LogReply<T>, items: T[], options: RangeOptions): Promise<Part<T>> {
-    const { span, tally } = reply
+  async #askAgainInHalves(reply: DecodedReply<T>, options: RangeOptions): Promise<Part<T>> {
+    const { span, items, tally } = reply
     const blocks = blocksIn(span)
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
     const whole = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
@@ -314,7 +325,7 @@ export class LogFetcher<T> {
     if (found >= given.length) return whole
     // What came once is not lost because it did not come again.
     const all = sortLogs([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
-    return { to: whole.to, replies: [readReply(reply, all, sumOf(whole.replies, 'received'))] }
+    return { to: whole.to, replies: [replyWith(reply, all, sumOf(whole.replies, 'received'))] }
   }
 
   /**
@@ -359,7 +370,7 @@ export class LogFetcher<T> {
     try {
       const items = await this.#fetchBlock(number, signal, refusal !== undefined)
       const chosen = items.filter((item) => this.#filter.matches(this.#reader.logOf(item)))
-      return { to: number, replies: [readReply(question, chosen, 0)] }
+      return { to: number, replies: [replyWith(question, chosen, 0)] }
     } catch (error) {
       if (!(error instanceof HexlineError)) throw error
       if (!(refusal instanceof HexlineError)) {

@@ -48,10 +48,10 @@ export interface AskOptions {
   readonly isRead?: boolean | undefined
 }
 
-/** The logs of a reply: decoded, or in the bytes that they came in. */
-export interface LogReply<T> extends LogQuestion {
-  /** Undefined until they are decoded. */
-  readonly items: T[] | undefined
+/** The reply to a question. */
+export type LogReply<T> = DecodedReply<T> | HeldReply
+
+interface ReplyFigures extends LogQuestion {
   /** Number of logs: exact for decoded ones, else as `scanLogs` finds it. */
   readonly count: number
   /** Size of the reply, and of the memory that it holds, in bytes. */
@@ -60,7 +60,18 @@ export interface LogReply<T> extends LogQuestion {
   readonly tally: Tally
   /** Attempts that gave it. */
   readonly attempt: number
-  readonly held: HeldBytes | undefined
+}
+
+/** A reply whose logs are decoded. */
+export interface DecodedReply<T> extends ReplyFigures {
+  readonly type: 'decoded'
+  readonly items: T[]
+}
+
+/** A reply whose logs are in the bytes that they came in. */
+interface HeldReply extends ReplyFigures {
+  readonly type: 'held'
+  readonly held: HeldBytes
 }
 
 interface HeldBytes extends ScannedLogs {
@@ -173,7 +184,7 @@ export class LogAsker<T> {
    * Whether the endpoint's replies could be used, as far as they were read: of its first one that
    * has pieces, the first piece.
    */
-  #isTrusted(reply: LogReply<T> & { readonly held: HeldBytes }): boolean {
+  #isTrusted(reply: HeldReply): boolean {
     const { endpoint } = reply.tally
     if (!this.#areUsable.has(endpoint) && reply.held.cuts.length > 0) {
       try {
@@ -187,7 +198,7 @@ export class LogAsker<T> {
     return this.#areUsable.get(endpoint) === true
   }
 
-  #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): LogReply<T> & { readonly held: HeldBytes } {
+  #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): HeldReply {
     const bytes = bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
@@ -198,7 +209,7 @@ export class LogAsker<T> {
     const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
     return {
       ...question,
-      items: undefined,
+      type: 'held',
       count,
       received: reply.bytes,
       bytes: Math.ceil(reply.bytes * room),
@@ -209,13 +220,13 @@ export class LogAsker<T> {
   }
 
   /** The reply with its logs decoded. Throws what `isUnusable` tells. */
-  read(reply: LogReply<T> & { readonly held: HeldBytes }): LogReply<T> & { readonly items: T[] } {
-    const { held, received, span, tally } = reply
+  read({ held, ...reply }: HeldReply): DecodedReply<T> {
+    const { received, span, tally } = reply
     try {
       const items = this.#read(held.bytes, span)
       this.#release(held)
       if (items.length > 0 && !this.#areUsable.has(tally.endpoint)) this.#areUsable.set(tally.endpoint, true)
-      return { ...reply, items, count: items.length, bytes: received, held: undefined }
+      return { ...reply, type: 'decoded', items, count: items.length, bytes: received }
     } catch (error) {
       if (isUnusable(error)) this.#areUsable.set(tally.endpoint, false)
       throw error
@@ -223,11 +234,10 @@ export class LogAsker<T> {
   }
 
   /** The same of any reply; undefined where its logs cannot be used. */
-  readIfUsable(reply: LogReply<T>): (LogReply<T> & { readonly items: T[] }) | undefined {
-    const { items, held } = reply
-    if (items !== undefined) return { ...reply, items }
+  readIfUsable(reply: LogReply<T>): DecodedReply<T> | undefined {
+    if (reply.type === 'decoded') return reply
     try {
-      return this.read({ ...reply, held: held as HeldBytes })
+      return this.read(reply)
     } catch (error) {
       if (!isUnusable(error)) throw error
       return undefined
@@ -239,9 +249,9 @@ export class LogAsker<T> {
    * what `isUnusable` tells, also where the reply holds other logs than were counted.
    */
   *pieces(reply: LogReply<T>): Generator<LogPiece<T>, void, undefined> {
-    const { items, held, span, tally } = reply
-    if (items !== undefined) return yield { ...span, items }
-    const { bytes, count, cuts } = held as HeldBytes
+    const { span, tally } = reply
+    if (reply.type === 'decoded') return yield { ...span, items: reply.items }
+    const { bytes, count, cuts } = reply.held
     const all = mayBeReadInParts(bytes) ? cuts : []
     for (let i = 0; i <= all.length; i++) {
       const [start, end] = [all[i - 1], all[i]]
@@ -250,7 +260,7 @@ export class LogAsker<T> {
       yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, tally) }
     }
     if (all.length > 0) wasRead(bytes)
-    this.#release(held as HeldBytes)
+    this.#release(reply.held)
   }
 
   #piece(bytes: Buffer, start: number | undefined, end: number | undefined, span: LogSpan, expected: number, { endpoint }: Tally): T[] {
@@ -294,9 +304,9 @@ export class LogAsker<T> {
 
 const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
 
-/** Logs of a question that are decoded, and came in this many bytes. */
-export function readReply<T>({ group, span }: LogQuestion, items: T[], received: number): LogReply<T> {
-  return { group, span, items, count: items.length, received, bytes: received, tally: new Tally(), attempt: 1, held: undefined }
+/** A reply that is put together of logs that are decoded, and came in this many bytes. */
+export function replyWith<T>({ group, span }: LogQuestion, items: T[], received: number): DecodedReply<T> {
+  return { type: 'decoded', group, span, items, count: items.length, received, bytes: received, tally: new Tally(), attempt: 1 }
 }
 
 function hexOf(number: number): string {
