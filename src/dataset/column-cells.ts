@@ -1,7 +1,7 @@
 import { under } from '../eth/codec/codec-path.ts'
 import { decodeNumber, decodeQuantity } from '../eth/codec/quantity.ts'
 import type { Decode } from '../eth/codec/schema.ts'
-import { repeatedName } from '../json/scan.ts'
+import { repeatedName } from '../json/repeated-name.ts'
 import { show } from '../text.ts'
 import { plain } from '../verify/mismatch.ts'
 import type { ColumnPage } from './column-page.ts'

@@ -1,7 +1,8 @@
 import { under } from '../eth/codec/codec-path.ts'
 import { type Likeness, newLikeness, skipObject } from '../eth/codec/likeness.ts'
 import { keyIsAt, UNUSUAL } from '../eth/codec/read-plan.ts'
-import { findRepeatedName, plainEnd, repeatedName, skipString, skipValue } from '../json/scan.ts'
+import { findRepeatedName, repeatedName } from '../json/repeated-name.ts'
+import { plainEnd, skipString, skipValue } from '../json/scan.ts'
 import { type CutField, Rows, type Text } from './cut-rows.ts'
 import { type Key, KnownKeys, repeated, start } from './known-keys.ts'
 

@@ -45,63 +45,11 @@ export function scanObject(bytes: Buffer, at: number, onField: (name: string, st
     const nameEnd = skipString(bytes, view, nameStart, false)
     const start = skipSpace(bytes, expect(bytes, skipSpace(bytes, nameEnd), COLON))
     const end = skipValue(bytes, view, start)
-    onField(nameOf(bytes, nameStart, nameEnd), start, end)
+    onField(stringAt(bytes, nameStart, nameEnd), start, end)
     i = skipSpace(bytes, end)
     if (bytes[i] === CLOSE_BRACE) return i + 1
     i = expect(bytes, i, COMMA)
   }
-}
-
-/** An object or an array that has begun. */
-interface Open {
-  /** The names so far; undefined for an array. */
-  readonly names: Set<string> | undefined
-  /** The name or the index of the value that is read. */
-  step: string | number
-}
-
-/** A name that an object has twice, and the steps to that object. */
-export interface RepeatedName {
-  readonly name: string
-  readonly path: readonly (string | number)[]
-}
-
-/**
- * A name that an object in `bytes` has twice; undefined if there is none. Readers differ on which
- * of the two values counts. The bytes must be JSON.
- */
-export function findRepeatedName(bytes: Buffer): RepeatedName | undefined {
-  const view = viewOf(bytes)
-  const open: Open[] = []
-  for (let i = 0; i < bytes.length; ) {
-    const byte = bytes[i]
-    if (byte === QUOTE) {
-      const end = skipString(bytes, view, i, false)
-      const within = open.at(-1)
-      if (within?.names !== undefined && bytes[skipSpace(bytes, end)] === COLON) {
-        const name = nameOf(bytes, i, end)
-        if (within.names.has(name)) return { name, path: open.slice(0, -1).map(({ step }) => step) }
-        within.names.add(name)
-        within.step = name
-      }
-      i = end
-      continue
-    }
-    if (byte === OPEN_BRACE) open.push({ names: new Set(), step: '' })
-    else if (byte === OPEN_BRACKET) open.push({ names: undefined, step: 0 })
-    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) open.pop()
-    else if (byte === COMMA) {
-      const within = open.at(-1)
-      if (typeof within?.step === 'number') within.step++
-    }
-    i++
-  }
-  return undefined
-}
-
-/** The same without the steps. */
-export function repeatedName(bytes: Buffer): string | undefined {
-  return findRepeatedName(bytes)?.name
 }
 
 /** Parses the value from `start` to `end`. */
@@ -115,30 +63,6 @@ export function skipSpace(bytes: Buffer, at: number): number {
   while (isSpace(bytes[i])) i++
   return i
 }
-
-/**
- * The one value that fills `bytes`, without white space outside strings; `bytes` itself if there is
- * none to remove. Throws `SyntaxError`.
- */
-export function compact(bytes: Buffer): Buffer {
-  if (!SPACES.some((space) => bytes.includes(space))) return bytes
-  const view = viewOf(bytes)
-  const from = skipSpace(bytes, 0)
-  const end = skipValue(bytes, view, from)
-  if (skipSpace(bytes, end) !== bytes.length) throw unexpected(bytes, end)
-  const out = Buffer.allocUnsafe(end - from)
-  let to = 0
-  for (let i = from; i < end; i = skipSpace(bytes, i)) {
-    const start = i
-    while (i < end && !isSpace(bytes[i])) i = bytes[i] === QUOTE ? skipString(bytes, view, i, false) : i + 1
-    // Copying a short run byte by byte is cheaper than a call.
-    if (i - start > SHORT_RUN) to += bytes.copy(out, to, start, i)
-    else for (let at = start; at < i; at++) out[to++] = bytes[at] as number
-  }
-  return out.subarray(0, to)
-}
-
-const SHORT_RUN = 32
 
 const SPACE = 0x20
 const SPACES_OF_A_WORD = 0x20202020
@@ -336,15 +260,14 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= 0x39
 }
 
-function nameOf(bytes: Buffer, start: number, end: number): string {
+/** The string from `start` to `end`, quotes included. */
+export function stringAt(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     const byte = bytes[i] as number
     if (byte === BACKSLASH || byte > 0x7e) return JSON.parse(bytes.toString('utf8', start, end))
   }
   return bytes.toString('latin1', start + 1, end - 1)
 }
-
-const SPACES = [0x20, 0x0a, 0x0d, 0x09]
 
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -355,6 +278,6 @@ function expect(bytes: Buffer, at: number, wanted: number): number {
   return at + 1
 }
 
-function unexpected(bytes: Buffer, at: number): SyntaxError {
+export function unexpected(bytes: Buffer, at: number): SyntaxError {
   return new SyntaxError(at >= bytes.length ? 'unexpected end of JSON' : `unexpected byte 0x${(bytes[at] as number).toString(16)} in JSON at ${at}`)
 }

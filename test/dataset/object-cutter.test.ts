@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { plainText, type Text } from '../../src/dataset/cut-rows.ts'
 import { ObjectCutter } from '../../src/dataset/object-cutter.ts'
-import { repeatedName, viewOf } from '../../src/json/scan.ts'
+import { repeatedName } from '../../src/json/repeated-name.ts'
+import { viewOf } from '../../src/json/scan.ts'
 import { runs } from '../support/runs.ts'
 
 const NAMES = ['hash', 'list', 'a']

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compact, findRepeatedName, parseAt, repeatedName, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
+import { compact } from '../../src/json/compact.ts'
+import { parseAt, scanArray, scanObject, skipValue, viewOf } from '../../src/json/scan.ts'
 import { scanBody } from '../../src/rpc/post/body.ts'
 import { correlate } from '../../src/rpc/post/correlate.ts'
 import { runs } from '../support/runs.ts'
 
 const bytesOf = (text: string) => Buffer.from(text, 'utf8')
-const textOf = (bytes: unknown) => Buffer.from(bytes as Uint8Array).toString('utf8')
 
 /** JSON text of any value, with white space where JSON allows it. */
 const jsonText = fc
@@ -31,29 +31,6 @@ describe('scanning JSON as bytes', () => {
       runs(500, 7),
     )
   })
-
-  it('removes white space, and nothing else', () => {
-    fc.assert(
-      fc.property(jsonText, (json) => {
-        const small = textOf(compact(bytesOf(json)))
-        expect(small).toBe(JSON.stringify(JSON.parse(json)))
-      }),
-      runs(500, 7),
-    )
-    expect(textOf(compact(bytesOf('{ "a b" : [ 1.50 , 1E+2,\r\n"\\u0041 \\" ]" ] }')))).toBe('{"a b":[1.50,1E+2,"\\u0041 \\" ]"]}')
-  })
-
-  it('copies nothing when there is no white space', () => {
-    const bytes = bytesOf('{"a":[1,"c"]}')
-    expect(compact(bytes) === bytes).toBe(true)
-  })
-
-  it.each(['[1], "a": [2]', '{ "a": 1 } , "b": {}', '{ } {}', '[ ] 1', '{"a":1} }'])(
-    'refuses to remove white space from %j, which is more than one value',
-    (json) => {
-      expect(() => compact(bytesOf(json))).toThrow(SyntaxError)
-    },
-  )
 
   it.each(['', '[', '[1', '[1,', '[,]', '[1 2]', '["a]', '["a\\"]', '[{]', '[{"a":1]', '[ }', 'null', '{"a":1}'])('refuses %j as an array', (json) => {
     expect(() => scanArray(bytesOf(json), 0, () => {})).toThrow(SyntaxError)
@@ -169,32 +146,6 @@ describe('the end of a value', () => {
       expect(isOneValue(bytesOf(json))).toBe(true)
       expect(isOneValue(bytesOf(json.replace(close, close === ']' ? '}' : ']')))).toBe(false)
     }
-  })
-})
-
-describe('a name that an object has twice', () => {
-  const found = (json: string) => repeatedName(Buffer.from(json))
-
-  it('is found in any object, however it is written', () => {
-    expect(found('{"a":1,"a":1}')).toBe('a')
-    expect(found('{"a":{"b":1,"c":[{"b":2 , "d":3,"b" :4}]}}')).toBe('b')
-    expect(found('{"\\u0061":1,"a":2}')).toBe('a')
-    expect(found('[{},{"é":1,"é":2}]')).toBe('é')
-  })
-
-  it('is found with the steps to its object', () => {
-    const steps = (json: string) => findRepeatedName(Buffer.from(json))?.path
-    expect(steps('{"a":1,"a":2}')).toEqual([])
-    expect(steps('{"x":[[1,2],{"a":[3,4],"b":{}}, {"a":{"c":1,"c":2}}]}')).toEqual(['x', 2, 'a'])
-  })
-
-  it('is not found where the objects differ, or the second is a value', () => {
-    fc.assert(
-      fc.property(fc.json(), (json) => found(json) === undefined),
-      runs(200),
-    )
-    expect(found('{"a":{"a":"a","b":["a",{"a":1}]},"b":{"a":2}}')).toBeUndefined()
-    expect(found('{"a":"b","b":":","c":"\\"a\\":"}')).toBeUndefined()
   })
 })
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { compact, repeatedName } from '../../json/scan.ts'
+import { compact } from '../../json/compact.ts'
+import { repeatedName } from '../../json/repeated-name.ts'
 import { readUnread } from '../../rpc/post/unread.ts'
 import { show } from '../../text.ts'
 import { ByteReader } from './byte-reader.ts'
