@@ -68,28 +68,30 @@ export type {
   Withdrawal,
 } from './eth/objects.ts'
 export type { BlockId, BlockNumber, BlockTag, CallObject, Json, LogFilter } from './eth/params.ts'
-export { transactionHash } from './eth/send-raw-transaction.ts'
 export type {
   AccountDiff,
+  CallTrace,
+  Change,
+  CreateTrace,
+  RewardTrace,
+  SuicideTrace,
+  Trace,
+  TraceResults,
+  VmTrace,
+} from './eth/parity-traces.ts'
+export { transactionHash } from './eth/send-raw-transaction.ts'
+export type {
   AccountState,
   AnyTrace,
   BlockTrace,
   CallFrame,
   CallLog,
-  CallTrace,
-  Change,
-  CreateTrace,
   Prestate,
   PrestateDiff,
-  RewardTrace,
   SelectorCounts,
   StructLog,
   StructTrace,
-  SuicideTrace,
-  Trace,
   TraceOf,
-  TraceResults,
-  VmTrace,
 } from './eth/trace-objects.ts'
 export { type WaitForReceiptOptions, waitForReceipt } from './follow/wait-for-receipt.ts'
 export {

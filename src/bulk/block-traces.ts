@@ -1,6 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import type { Decode } from '../eth/codec/schema.ts'
-import { type BlockTrace, blockTracesDecoder, type CallFrame, decodeTraces, type Trace } from '../eth/trace-objects.ts'
+import { decodeTraces, type Trace } from '../eth/parity-traces.ts'
+import { type BlockTrace, blockTracesDecoder, type CallFrame } from '../eth/trace-objects.ts'
 import { type Linked, shown } from './link.ts'
 
 /**

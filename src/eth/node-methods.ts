@@ -54,7 +54,8 @@ import {
   type LogFilter,
   withoutDefault,
 } from './params.ts'
-import { type AnyTrace, type BlockTrace, blockTracesDecoder, decodeTrace, decodeTraceResults, decodeTraces, traceDecoder } from './trace-objects.ts'
+import { decodeTrace, decodeTraceResults, decodeTraces } from './parity-traces.ts'
+import { type AnyTrace, type BlockTrace, blockTracesDecoder, traceDecoder } from './trace-objects.ts'
 
 const options = withoutDefault(traceOptions, {})
 /** The result of a `debug_trace` method, by the options at this place among its params. */
