@@ -1,5 +1,6 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
-import { type Metric, type Recorder, record, SECONDS } from '../../src/metrics/recorder.ts'
+import { type Metric, SECONDS } from '../../src/metrics/metric.ts'
+import { type Recorder, record } from '../../src/metrics/recorder.ts'
 import { processWide } from '../../src/process-wide.ts'
 import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'

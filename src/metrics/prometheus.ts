@@ -1,4 +1,4 @@
-import type { Metric } from './recorder.ts'
+import type { Metric } from './metric.ts'
 
 /** Prometheus's suffix of each unit; a unit without one is what is counted. */
 const SUFFIXES: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes', '{call}/s': '_calls_per_second' }

@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Call, createClient, type Post, replyOf } from '../../src/index.ts'
-import { endpointLabels, type Recorder, record } from '../../src/metrics/recorder.ts'
+import { endpointLabels } from '../../src/metrics/figures.ts'
+import { type Recorder, record } from '../../src/metrics/recorder.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../support/server.ts'
 
