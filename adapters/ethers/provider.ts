@@ -64,7 +64,7 @@ export class HexlineProvider extends JsonRpcProvider {
   #changed: Promise<unknown> = Promise.resolve()
 
   constructor(target?: Target | null, network?: Networkish | null, options?: HexlineProviderOptions | null) {
-    const { client, ofEthers, request, isOwned, isOwnTransport } = resolve(target ?? 'http://localhost:8545', options ?? {})
+    const { client, ofEthers, request, isOwned, isOwnTransport } = partsOf(target ?? 'http://localhost:8545', options ?? {})
     super(request ?? client.endpoints[0], network ?? undefined, ofEthers)
     this.client = client
     this.#ownsClient = isOwned
@@ -137,7 +137,10 @@ export class HexlineProvider extends JsonRpcProvider {
     return { response }
   }
 
-  /** ethers looks up the listeners of an event in a promise, which costs as much as the call. */
+  /**
+   * Emits a `debug` event once there has been a listener: ethers looks for listeners in a promise,
+   * which costs as much as the call.
+   */
   #debug(event: object): void {
     if (this.#isDebugged) void this.emit('debug', event)
   }
@@ -191,7 +194,7 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 
   async #askNetwork(): Promise<Network> {
-    const network = await this.#read(this.send('eth_chainId', []).then((id) => Network.from(getBigInt(id))))
+    const network = await this.#scrubbed(this.send('eth_chainId', []).then((id) => Network.from(getBigInt(id))))
     this.#detected = network
     return network
   }
@@ -237,7 +240,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * resolve first.
    */
   #inOrder(event: ProviderEvent | undefined, change: () => Promise<this>): Promise<this> {
-    if (isByName(event)) return change()
+    if (hasEnsName(event)) return change()
     const changed = this.#changed.then(change)
     this.#changed = changed.catch(() => {})
     return changed
@@ -266,47 +269,47 @@ export class HexlineProvider extends JsonRpcProvider {
   // there.
 
   override getBlockNumber(...args: Parameters<JsonRpcProvider['getBlockNumber']>): ReturnType<JsonRpcProvider['getBlockNumber']> {
-    return this.#read(super.getBlockNumber(...args))
+    return this.#scrubbed(super.getBlockNumber(...args))
   }
 
   override getFeeData(...args: Parameters<JsonRpcProvider['getFeeData']>): ReturnType<JsonRpcProvider['getFeeData']> {
-    return this.#read(super.getFeeData(...args))
+    return this.#scrubbed(super.getFeeData(...args))
   }
 
   override estimateGas(...args: Parameters<JsonRpcProvider['estimateGas']>): ReturnType<JsonRpcProvider['estimateGas']> {
-    return this.#read(super.estimateGas(...args))
+    return this.#scrubbed(super.estimateGas(...args))
   }
 
   override call(...args: Parameters<JsonRpcProvider['call']>): ReturnType<JsonRpcProvider['call']> {
-    return this.#read(super.call(...args))
+    return this.#scrubbed(super.call(...args))
   }
 
   override getBalance(...args: Parameters<JsonRpcProvider['getBalance']>): ReturnType<JsonRpcProvider['getBalance']> {
-    return this.#read(super.getBalance(...args))
+    return this.#scrubbed(super.getBalance(...args))
   }
 
   override getTransactionCount(...args: Parameters<JsonRpcProvider['getTransactionCount']>): ReturnType<JsonRpcProvider['getTransactionCount']> {
-    return this.#read(super.getTransactionCount(...args))
+    return this.#scrubbed(super.getTransactionCount(...args))
   }
 
   override getCode(...args: Parameters<JsonRpcProvider['getCode']>): ReturnType<JsonRpcProvider['getCode']> {
-    return this.#read(super.getCode(...args))
+    return this.#scrubbed(super.getCode(...args))
   }
 
   override getStorage(...args: Parameters<JsonRpcProvider['getStorage']>): ReturnType<JsonRpcProvider['getStorage']> {
-    return this.#read(super.getStorage(...args))
+    return this.#scrubbed(super.getStorage(...args))
   }
 
   override getBlock(...args: Parameters<JsonRpcProvider['getBlock']>): ReturnType<JsonRpcProvider['getBlock']> {
-    return this.#read(super.getBlock(...args))
+    return this.#scrubbed(super.getBlock(...args))
   }
 
   override getTransaction(...args: Parameters<JsonRpcProvider['getTransaction']>): ReturnType<JsonRpcProvider['getTransaction']> {
-    return this.#read(super.getTransaction(...args))
+    return this.#scrubbed(super.getTransaction(...args))
   }
 
   override getTransactionReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
-    return this.#read(super.getTransactionReceipt(...args))
+    return this.#scrubbed(super.getTransactionReceipt(...args))
   }
 
   /**
@@ -317,10 +320,10 @@ export class HexlineProvider extends JsonRpcProvider {
   override async getLogs(...args: Parameters<JsonRpcProvider['getLogs']>): ReturnType<JsonRpcProvider['getLogs']> {
     const filter = await this._getFilter(args[0])
     const range = rangeOf(filter)
-    if (range === undefined) return this.#read(super.getLogs(filter))
+    if (range === undefined) return this.#scrubbed(super.getLogs(filter))
     if (!isShort(range)) return this.#splitLogs(range)
     try {
-      const logs = await this.#read(super.getLogs(filter))
+      const logs = await this.#scrubbed(super.getLogs(filter))
       return isRound(logs.length) ? this.#splitLogs(range) : logs
     } catch (error) {
       if (!isTooLong(error)) throw error
@@ -334,19 +337,19 @@ export class HexlineProvider extends JsonRpcProvider {
       this.#channel.checkTransport()
       const network = await this.getNetwork()
       const logs = await splitLogs(this.client.with({ signal: this.#end.signal }), range)
-      if (logs === undefined) return await this.#read(super.getLogs(range.filter))
+      if (logs === undefined) return await this.#scrubbed(super.getLogs(range.filter))
       return logs.map((log) => this._wrapLog({ ...log, index: log.logIndex } as never, network))
     } catch (error) {
-      throw this.#streamError(error, 'eth_getLogs', [range.filter])
+      throw this.#jobError(error, 'eth_getLogs', [range.filter])
     }
   }
 
   override broadcastTransaction(...args: Parameters<JsonRpcProvider['broadcastTransaction']>): ReturnType<JsonRpcProvider['broadcastTransaction']> {
-    return this.#read(super.broadcastTransaction(...args))
+    return this.#scrubbed(super.broadcastTransaction(...args))
   }
 
-  /** Scrubs the errors that ethers throws on results it cannot read. */
-  async #read<T>(reading: Promise<T>): Promise<T> {
+  /** The same result. Hides secrets in the errors that ethers throws on results it cannot read. */
+  async #scrubbed<T>(reading: Promise<T>): Promise<T> {
     try {
       return await reading
     } catch (error) {
@@ -360,7 +363,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * The receipts of a block, in the order of its transactions, or null if there is no such block.
    */
   getBlockReceipts(block: BlockTag): Promise<TransactionReceipt[] | null> {
-    return this.#read(receiptsOf(this, block))
+    return this.#scrubbed(receiptsOf(this, block))
   }
 
   /**
@@ -393,7 +396,7 @@ export class HexlineProvider extends JsonRpcProvider {
       }
     } catch (error) {
       if (options.signal?.aborted && error === options.signal.reason) throw error
-      throw this.#streamError(error, 'eth_getBlockByNumber')
+      throw this.#jobError(error, 'eth_getBlockByNumber')
     }
   }
 
@@ -401,7 +404,7 @@ export class HexlineProvider extends JsonRpcProvider {
    * The error of a job of several calls. `usual` is the method of errors that name none, and
    * `params` say what it was asked for.
    */
-  #streamError(error: unknown, usual: string, params: JsonRpcPayload['params'] = []): unknown {
+  #jobError(error: unknown, usual: string, params: JsonRpcPayload['params'] = []): unknown {
     const method = (error as { method?: string } | null)?.method ?? usual
     if (this.destroyed) return new Destroyed().errorOf(method)
     if (isAnswer(error))
@@ -421,8 +424,8 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 }
 
-/** The parts of a provider. */
-function resolve(target: Target, options: HexlineProviderOptions) {
+/** The client of a provider, how it was made, and the options that are ethers' own. */
+function partsOf(target: Target, options: HexlineProviderOptions) {
   return withEthersCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
@@ -432,7 +435,8 @@ function resolve(target: Target, options: HexlineProviderOptions) {
   })
 }
 
-function isByName(event: ProviderEvent | undefined): boolean {
+/** Whether a filter has an address that is a name. */
+function hasEnsName(event: ProviderEvent | undefined): boolean {
   const { address = [] } = (event ?? {}) as EventFilter
-  return ![address].flat().every((each) => isHexString(each))
+  return [address].flat().some((each) => !isHexString(each))
 }
