@@ -112,7 +112,7 @@ class EndpointQueue implements Queue {
   readonly #inFlight = new Set<readonly Entry[]>()
   #bulkPosts = 0
   /** Batches all of whose calls were answered, from which the limits have not learnt yet. */
-  readonly #answered: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
+  readonly #notLearnt: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
   #isTurnEndSet = false
   #isMicrotaskSet = false
 
@@ -270,7 +270,7 @@ class EndpointQueue implements Queue {
     this.#options.waiting.turn.hold(now)
     if (outcomes.every((outcome) => !(outcome instanceof Error))) {
       // Nothing but the next batch depends on what is learnt: callers do not wait for it.
-      this.#answered.push({ batch, outcomes, at: now })
+      this.#notLearnt.push({ batch, outcomes, at: now })
       for (const [i, entry] of entries.entries()) entry.settle(outcomes[i] as Outcome)
       return
     }
@@ -280,13 +280,11 @@ class EndpointQueue implements Queue {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const outcome = outcomes[i] as Outcome
-      if (isResent(outcome, resend)) {
-        if (!entry.isWaitedFor) continue
+      if (!isResent(outcome, resend)) entry.settle(outcome)
+      else if (entry.isWaitedFor) {
         if (outcome instanceof Error && outcome.kind === 'response-too-large') entry.longest = Math.max(1, Math.floor(entries.length / 2))
         again.push(entry)
-        continue
       }
-      entry.settle(outcome)
     }
     this.#lines.putBack(line, again)
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
@@ -296,11 +294,11 @@ class EndpointQueue implements Queue {
 
   /** The limits learn from batches whose callers have their results. */
   #learn(): void {
-    for (const { batch, outcomes, at } of this.#answered) {
+    for (const { batch, outcomes, at } of this.#notLearnt) {
       this.#learnFrom(batch, outcomes, at)
       if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(NO_FAILURES, this.#limits.current, at)
     }
-    this.#answered.length = 0
+    this.#notLearnt.length = 0
   }
 
   #learnFrom(batch: BatchInFlight, outcomes: readonly Outcome[], now: number): Consequences {
@@ -392,7 +390,7 @@ class EndpointQueue implements Queue {
   }
 }
 
-/** Whether a call with this outcome goes back into the line. */
+/** Whether a call with this outcome may do better in a smaller batch. */
 function isResent(outcome: Outcome, resend: Consequences['resend']): boolean {
   if (resend === 'all') return true
   if (!(outcome instanceof Error)) return false
