@@ -52,8 +52,8 @@ export interface ReadLogs<T> extends LogSpan {
 }
 
 /**
- * How the logs of a span are asked for. Default of `attempts`: as many as are good for the size of
- * a range, then the client's.
+ * How the logs of a span are asked for. Without `attempts`, a range that may be split and is not
+ * urgent has two, and any other has the client's.
  */
 type FetchOptions = Pick<AskOptions, 'signal' | 'urgent' | 'avoid' | 'only' | 'attempts'>
 
@@ -246,18 +246,18 @@ export class LogFetcher<T> {
         ? this.#failed.whileSizeMayFit(blocks, options, (signal) => this.#asker.ask(question, { ...asked, signal }))
         : this.#asker.ask(question, asked))
     } catch (error) {
-      return this.#askAfter(error, question, options)
+      return this.#askInstead(error, question, options)
     }
-    const whole = this.#answeredWhole(reply)
-    if (whole !== undefined) return this.#answered(whole, options)
+    const whole = this.#ifWhole(reply)
+    if (whole !== undefined) return this.#accept(whole, options)
     const { endpoint } = reply.tally
     const taken = this.#limits.maxBlocksOf(endpoint)
     if (isTrial) this.#limits.takes(endpoint, taken)
     return this.#askFirstPart(question, taken, options)
   }
 
-  /** Asks for what has failed in another way. */
-  async #askAfter(error: unknown, question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
+  /** Asks for a range that has failed: for a part of it, for its receipts, or once more. */
+  async #askInstead(error: unknown, question: LogQuestion, options: RangeOptions): Promise<Part<T>> {
     const { span } = question
     const { attempts, isPatient, isAlone } = options
     const blocks = blocksIn(span)
@@ -276,7 +276,7 @@ export class LogFetcher<T> {
   }
 
   /** Learns from a reply to a whole range, and gives it, unless its logs may have been cut. */
-  async #answered(reply: LogReply<T>, options: RangeOptions): Promise<Part<T>> {
+  async #accept(reply: LogReply<T>, options: RangeOptions): Promise<Part<T>> {
     const { span, count, received, tally } = reply
     const blocks = blocksIn(span)
     this.#failed.answered()
@@ -299,7 +299,7 @@ export class LogFetcher<T> {
    * the range was under way, and has no log from beyond these: the endpoint may have answered for
    * the blocks alone that it takes, or for none at all.
    */
-  #answeredWhole(reply: LogReply<T>): LogReply<T> | undefined {
+  #ifWhole(reply: LogReply<T>): LogReply<T> | undefined {
     const { span, tally } = reply
     const taken = this.#limits.maxBlocksOf(tally.endpoint)
     if (span.to - span.from < taken) return reply
@@ -312,20 +312,20 @@ export class LogFetcher<T> {
     const { span, items, tally } = reply
     const blocks = blocksIn(span)
     const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
-    const whole = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
-    const given = whole.to === span.to ? items : this.#upTo(whole.to, items)
-    const found = sumOf(whole.replies, 'count')
+    const again = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
+    const given = again.to === span.to ? items : this.#upTo(again.to, items)
+    const found = sumOf(again.replies, 'count')
     const isMore = found > given.length
     if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
     if (isMore) this.#size.refused(blocks, Math.ceil(blocks / 2), span.to)
-    else if (found === items.length && whole.to === span.to) {
+    else if (found === items.length && again.to === span.to) {
       this.#limits.leftOutNone(tally.endpoint, found)
       this.#size.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
     }
-    if (found >= given.length) return whole
+    if (found >= given.length) return again
     // What came once is not lost because it did not come again.
-    const all = sortLogs([...given, ...(await this.#readAll(whole, options))], this.#reader.logOf)
-    return { to: whole.to, replies: [replyWith(reply, all, sumOf(whole.replies, 'received'))] }
+    const all = sortLogs([...given, ...(await this.#readAll(again, options))], this.#reader.logOf)
+    return { to: again.to, replies: [replyWith(reply, all, sumOf(again.replies, 'received'))] }
   }
 
   /**
