@@ -69,9 +69,12 @@ export class SharedPacer implements Pacing {
   #published: Question['estimate']
   /** Time of Redis at time 0 of this process's clock. */
   #offset = 0
+  /** Calls that wait, and the units that the first of them costs. */
   #wanted = 0
   #cost = 0
   #events: PostEvent[] = []
+  /** Calls that the POST had answered whose throttling is told next. */
+  #answeredInPart = 0
   #pausedUntil = 0
   /** Mean time that Redis takes to answer, in ms. */
   #answerMs = 0
@@ -138,7 +141,7 @@ export class SharedPacer implements Pacing {
     this.#cost = this.#costOf(first)
     this.#wantedAt = now
     if (this.#alone !== undefined || now < this.#notBefore || this.#leaseAt(now) !== undefined) return
-    this.#question(now)
+    this.#askRedis(now)
   }
 
   started(calls: readonly Call[], now: number): void {
@@ -156,16 +159,13 @@ export class SharedPacer implements Pacing {
     this.#alone?.answered(calls, tookMs, slots, isWhole, now)
     // Of a POST that was throttled in its middle, `throttled` tells both.
     if (isWhole) this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: false, pauseMs: 0 })
-    else this.#inPart = calls
+    else this.#answeredInPart = calls
   }
-
-  /** Calls that the POST had answered whose throttling is told next. */
-  #inPart = 0
 
   throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
     const { sentAt, tookMs, pauseMs } = throttling
-    const calls = this.#inPart
-    this.#inPart = 0
+    const calls = this.#answeredInPart
+    this.#answeredInPart = 0
     if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
     if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + this.#offset)
     // What was granted before is too much.
@@ -173,7 +173,7 @@ export class SharedPacer implements Pacing {
     this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })
     this.#wantedAt = now
     if (this.#isAsking) this.#isUrgent = true
-    else this.#question(now, 0)
+    else this.#askRedis(now, 0)
     return sentAt < this.#known.since ? 'known' : 'too-fast'
   }
 
@@ -192,7 +192,7 @@ export class SharedPacer implements Pacing {
   refused(): void {
     if (this.#estimate === undefined) return
     if (this.#isAsking) this.#isUrgent = true
-    else this.#question(this.#endpoint.clock.now(), 0)
+    else this.#askRedis(this.#endpoint.clock.now(), 0)
   }
 
   /** Asks Redis no more: this process continues with its part, as without an answer. */
@@ -213,7 +213,7 @@ export class SharedPacer implements Pacing {
   }
 
   /** Until it is this worker's turn again if it is granted these calls, in ms. */
-  #msOf(calls: number): number {
+  #turnMs(calls: number): number {
     const { given } = this.#endpoint
     const { perSecond, active } = this.#known
     const ms = Math.max(calls / perSecond, given === undefined ? 0 : (calls * this.#cost) / given.perSecond) * 1000
@@ -230,7 +230,7 @@ export class SharedPacer implements Pacing {
     this.#tick()
   }
 
-  #question(now: number, wanted = this.#wanted): void {
+  #askRedis(now: number, wanted = this.#wanted): void {
     if (this.#isAsking || this.#isClosed) return
     this.#isAsking = true
     this.#askedAt = now
@@ -249,12 +249,12 @@ export class SharedPacer implements Pacing {
     }
     this.#published = undefined
     this.#ask(question).then(
-      (grant) => this.#answer(grant, wanted, now),
+      (grant) => this.#onGrant(grant, wanted, now),
       () => this.#lost(now),
     )
   }
 
-  #answer({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
+  #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
     if (this.#isClosed) return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
@@ -265,7 +265,7 @@ export class SharedPacer implements Pacing {
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }
     if (wanted > 0) {
       const from = Math.max(now, start - this.#offset)
-      this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, this.#cost, from, this.#msOf(granted))
+      this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, this.#cost, from, this.#turnMs(granted))
       this.#notBefore = granted === 0 ? from : 0
     }
     if (isLeader) {
@@ -276,7 +276,7 @@ export class SharedPacer implements Pacing {
     }
     const isUrgent = this.#isUrgent || this.#published?.isCut === true
     this.#isUrgent = false
-    if (isUrgent) this.#question(now, 0)
+    if (isUrgent) this.#askRedis(now, 0)
     this.#tick()
     wake()
   }
@@ -300,14 +300,21 @@ export class SharedPacer implements Pacing {
     const { clock } = this.#endpoint
     const isBusy = clock.now() - this.#wantedAt < BUSY_MS
     if (this.#alone === undefined && this.#events.length === 0 && !(this.#estimate !== undefined && isBusy)) return
-    const waitMs = this.#alone !== undefined ? LOST_MS : this.#estimate === undefined ? TELL_MS : this.#known.level > 0 ? LEAD_MS : GUESSING_MS
+    const waitMs = this.#longestMs
     this.#timer = clock.wakeAt(this.#askedAt + waitMs, () => {
       this.#timer = undefined
       const now = clock.now()
-      if (!this.#isAsking && now - this.#askedAt >= waitMs) this.#question(now, 0)
+      if (!this.#isAsking && now - this.#askedAt >= waitMs) this.#askRedis(now, 0)
       else this.#tick()
     })
     this.#timer.unref()
+  }
+
+  /** Longest time without a question, while there is something to tell, in ms. */
+  get #longestMs(): number {
+    if (this.#alone !== undefined) return LOST_MS
+    if (this.#estimate === undefined) return TELL_MS
+    return this.#known.level > 0 ? LEAD_MS : GUESSING_MS
   }
 }
 
