@@ -1,36 +1,26 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { AuditReport } from '../bulk/audit.ts'
-import { checkLogOptions, type GetLogsOptions } from '../bulk/get-logs.ts'
+import { checkLogOptions } from '../bulk/get-logs.ts'
 import { type CopiedLog, copiedLogs } from '../bulk/log-lines.ts'
 import { type LogProgress, LogStream } from '../bulk/log-stream.ts'
 import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
-import type { Address, Hash } from '../eth/codec/hex.ts'
-import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
-import { eventTopic } from './event-topic.ts'
+import { tellAudit, tellCostOfAudit } from './audit-messages.ts'
+import { limitsFrom } from './blocks.ts'
+import { type LogsFlags, logsFlags, logsOptionsFrom } from './log-flags.ts'
 import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
-import { addNodeFlags, endpointFrom } from './node.ts'
+import { endpointFrom } from './node.ts'
 import { Interrupted, Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
 import { openOutput, outFile } from './output/open-output.ts'
 import type { Output } from './output/output.ts'
-import { redact } from './output/redact.ts'
 import { count } from './output/units.ts'
-import { collect } from './params.ts'
-import { type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
+import { rangeOfLast, startFlag } from './range.ts'
 import { onSignals } from './signals.ts'
 import { Tally } from './tally.ts'
-
-/** The flags that say which logs. */
-export interface LogsFlags extends LimitFlags, RangeFlags {
-  readonly address?: readonly string[]
-  readonly topic?: readonly string[]
-  readonly event?: string
-  readonly audit?: 'none' | 'bloom' | 'receipts' | 'peer'
-}
 
 interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
   readonly out?: string
@@ -64,37 +54,6 @@ The exit code is 1 if --audit is given and blocks remain that could not be prove
     .action((flags: Flags) => withMetrics(flags, io, () => writeLogs(flags, io)))
 }
 
-/** Adds the flags that say which logs, and where to. */
-export function logsFlags(command: Command): Command {
-  return limitFlags(
-    rangeFlags(addNodeFlags(command))
-      .option('--address <address>', 'logs of this contract; repeat it, or separate several with commas', collect)
-      .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
-      .option(
-        '--topic <topic>',
-        'the topic at the next position, after that of --event; repeat it. Commas separate alternatives, `any` is any, and an address is padded',
-        collect,
-      )
-      .addOption(
-        new Option(
-          '--audit <level>',
-          'how to find logs that are missing: by the bloom of each header those of whole blocks, by the receipts of each block single ones, too, or by a second node (default: bloom if the range is final)',
-        ).choices(['none', 'bloom', 'receipts', 'peer']),
-      )
-      .option('--out <file>', 'write to a file instead of stdout (-)')
-      .option('--force', 'replace the file if it exists', false),
-  )
-}
-
-/** Which logs, as options of `getLogs`. Throws `OptionError`. */
-export function logsOptionsFrom(flags: LogsFlags): GetLogsOptions {
-  return {
-    ...filterFrom(flags),
-    ...rangeFrom(flags),
-    ...(flags.audit !== undefined && { audit: flags.audit }),
-  }
-}
-
 async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
@@ -113,6 +72,11 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   if (flags.audit === 'peer' && !Array.isArray(endpoint)) throw new OptionError('--audit', 'several nodes for peer, by repeating --rpc', 'one')
   const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
   const lines = new BlocksOfLines()
+  const tellCost = (report: AuditReport) => {
+    if (report.level === 'none') return
+    meter.makeRoom()
+    tellCostOfAudit(messages, report)
+  }
   let output: Output | undefined
   let stream: LogStream<CopiedLog> | undefined
   const release = onSignals((name, code) => {
@@ -126,7 +90,7 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
     try {
       const options = await rangeOfLast(checked, flags, client.with({ signal: stop.signal }))
       first = options.range?.from
-      stream = new LogStream(client, { ...options, onAudit: reportCost }, copiedLogs())
+      stream = new LogStream(client, { ...options, onAudit: tellCost }, copiedLogs())
       for await (const page of stream.pages()) {
         meter.writing()
         for (const { value, json } of page.items) {
@@ -149,39 +113,11 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       throw new Unfinished(error, BigInt(next), kept.isCut, before)
     }
     meter.finish()
-    if (stream !== undefined) reportAudit(stream.audit)
+    if (stream !== undefined) tellAudit(messages, stream.audit, flags.audit !== undefined)
   } finally {
     meter.clear()
     release()
     await client.close()
-  }
-
-  function reportAudit({ level, unproven, reasons }: AuditReport): void {
-    if (unproven > 0) {
-      const why = Object.entries(reasons).map(([reason, blocks]) => `${count(blocks)} because ${reason}`)
-      const sentence = `${count(unproven)} ${unproven === 1 ? 'block' : 'blocks'} could not be proven: ${why.join('; ')}`
-      if (flags.audit !== undefined) throw new Error(sentence)
-      messages.warn(sentence)
-    } else if (level === 'none' && flags.audit === undefined) {
-      messages.tell('not audited, because the range is not final: use --audit or --to finalized to find blocks that were left out', {
-        type: 'not-audited',
-      })
-    }
-  }
-
-  function reportCost({ level, estimate }: AuditReport): void {
-    if (level === 'none') return
-    const { headers, receipts } = estimate
-    const about = level === 'bloom' ? 'at most about ' : ''
-    const ofBlocks = receipts === 0 ? 'of hardly any block' : `of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`
-    meter.makeRoom()
-    const limits = level === 'bloom' ? '. It finds blocks whose logs are all missing; --audit receipts finds single missing logs, too' : ''
-    messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}${limits}`, {
-      type: 'audit',
-      level,
-      headers,
-      receipts,
-    })
   }
 }
 
@@ -193,27 +129,6 @@ function detailOf({ logs, splits, audit }: LogProgress): { text: string; json: o
   if (discarded > 0) parts.push(`${count(discarded)} discarded`)
   if (unproven > 0) parts.push(`${count(unproven)} unproven`)
   return { text: parts.join(', '), json: { logs, splits, audit: { level, suspects, recovered, discarded, unproven } } }
-}
-
-/** The filter that the flags name. Throws `OptionError`. */
-export function filterFrom({ address = [], topic = [], event }: Pick<Flags, 'address' | 'topic' | 'event'>): Pick<GetLogsOptions, 'address' | 'topics'> {
-  const addresses = address.flatMap((each) => each.split(',')).map((each) => each.trim())
-  const topics = topic.map((each, i) => topicFrom(each, i + (event === undefined ? 0 : 1)))
-  if (event !== undefined) topics.unshift(eventTopic(event))
-  return { ...(addresses.length > 0 && { address: addresses as Address[] }), ...(topics.length > 0 && { topics }) }
-}
-
-function topicFrom(text: string, position: number): Hash | Hash[] | null {
-  if (text === 'any') return null
-  const topics = text.split(',').map((each) => paddedTopic(each.trim(), position))
-  return topics.length === 1 ? (topics[0] as Hash) : topics
-}
-
-/** Of an address, the word that an indexed parameter has. */
-function paddedTopic(text: string, position: number): Hash {
-  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return text as Hash
-  if (position > 0 && /^0x[0-9a-fA-F]{40}$/.test(text)) return `0x${text.slice(2).padStart(64, '0')}`
-  throw new OptionError('--topic', position > 0 ? 'a topic (32 bytes in hex), an address, or `any`' : 'a topic (32 bytes in hex), or `any`', redact(text))
 }
 
 /** Which block each line belongs to, to say where to resume. */
