@@ -10,7 +10,7 @@ import { Meter } from './meter.ts'
 import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
 import type { Io } from './output/io.ts'
-import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { type MessageFlags, type Messages, messagesFor } from './output/messages.ts'
 import { count, countOf } from './output/units.ts'
 import { openRedis, type RedisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
@@ -62,53 +62,25 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
         ranges,
         added,
       })
-      let reader = new queueing.ProgressReader(queue, id)
-      const read = () => Promise.race([reader.read(), stopped])
-      let first = await read()
-      let progress = first
-      let known = ranges
-      meter.start()
-      for (;;) {
-        const { total, done, failed } = progress.ranges
-        if (total >= known) {
-          meter.update(figuresOf(progress, first))
-          if (done + failed === total) break
-          known = total
-          await sleep(LOOK_MS, undefined, { signal: stop.signal }).catch(() => stop.signal.throwIfAborted())
-          progress = await read()
-        } else {
-          // Those that were exported are in the folder, where a worker finds them.
-          await enqueue()
-          meter.start()
-          messages.warn(`Redis has lost ${countOf(known - total, 'range')} of this export: they have been queued again`)
-          reader = new queueing.ProgressReader(queue, id)
-          first = progress = await read()
-          known = ranges
-        }
-        isLost = false
-      }
-      // Nothing was left to do.
-      if (progress.blocks.done > first.blocks.done) meter.finish()
-      await queue.close()
-      const { failed } = progress.ranges
-      if (failed > 0)
-        throw new Error(
-          `${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`,
-        )
-      const merging = `hexline merge ${shellWord(flags.out)} makes a dataset of them`
-      // Their files may have been deleted since: the queue does not know.
-      const wasDone = added === 0 && progress.blocks.done === first.blocks.done
-      messages.tell(
-        wasDone
-          ? `all ranges were done before: ${merging}; hexline jobs --recheck has workers export what the folder lacks`
-          : `all ranges are done: ${merging}`,
-        {
-          type: 'exported',
-          ranges: progress.ranges.done,
-          rows: progress.rows,
-          bytes: progress.bytes,
+      const { first, last } = await watch({
+        ranges,
+        enqueue,
+        openReader: () => {
+          const reader = new queueing.ProgressReader(queue, id)
+          return () => Promise.race([reader.read(), stopped])
         },
-      )
+        answered: () => {
+          isLost = false
+        },
+        meter,
+        messages,
+        signal: stop.signal,
+      })
+      // Where nothing was left to do, there is no rate to sum up.
+      if (last.blocks.done > first.blocks.done) meter.finish()
+      await queue.close()
+      // Their files may have been deleted since: the queue does not know.
+      tellEnd(messages, last, added === 0 && last.blocks.done === first.blocks.done, flags.out)
     } finally {
       queueing.close()
     }
@@ -117,6 +89,64 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     release()
     await client.close()
   }
+}
+
+/** An export whose ranges are in the queue. */
+interface Watched {
+  /** How many there are. */
+  readonly ranges: number
+  /** Adds those that the queue has not, or has lost. */
+  readonly enqueue: () => Promise<unknown>
+  /** Gives a function that reads the progress of all ranges that are in the queue now. */
+  readonly openReader: () => () => Promise<ExportProgress>
+  /** Redis has answered. */
+  readonly answered: () => void
+  readonly meter: Meter<Figures>
+  readonly messages: Messages
+  readonly signal: AbortSignal
+}
+
+/** Shows the progress until nothing is left to do. Resolves to the first and the last one. */
+async function watch(watched: Watched): Promise<{ readonly first: ExportProgress; readonly last: ExportProgress }> {
+  const { ranges, enqueue, openReader, answered, meter, messages, signal } = watched
+  let read = openReader()
+  let first = await read()
+  let progress = first
+  let known = ranges
+  meter.start()
+  for (;;) {
+    const { total, done, failed } = progress.ranges
+    if (total >= known) {
+      meter.update(figuresOf(progress, first))
+      if (done + failed === total) return { first, last: progress }
+      known = total
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
+      progress = await read()
+    } else {
+      // Those that were exported are in the folder, where a worker finds them.
+      await enqueue()
+      meter.start()
+      messages.warn(`Redis has lost ${countOf(known - total, 'range')} of this export: they have been queued again`)
+      read = openReader()
+      first = progress = await read()
+      known = ranges
+    }
+    answered()
+  }
+}
+
+/** Says that all ranges are done, and what to do next. Throws if some have failed. */
+function tellEnd(messages: Messages, { ranges, rows, bytes }: ExportProgress, wasDone: boolean, out: string): void {
+  const { done, failed } = ranges
+  if (failed > 0)
+    throw new Error(
+      `${countOf(failed, 'range')} failed and ${failed === 1 ? 'was' : 'were'} set aside: hexline jobs shows why, and puts them back with --retry`,
+    )
+  const merging = `hexline merge ${shellWord(out)} makes a dataset of them`
+  const sentence = wasDone
+    ? `all ranges were done before: ${merging}; hexline jobs --recheck has workers export what the folder lacks`
+    : `all ranges are done: ${merging}`
+  messages.tell(sentence, { type: 'exported', ranges: done, rows, bytes })
 }
 
 interface Figures {
