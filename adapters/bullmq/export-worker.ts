@@ -3,13 +3,14 @@ import type { Redis } from 'ioredis'
 import * as check from '../../src/check.ts'
 import { type Client, checkClient } from '../../src/client/client.ts'
 import type { BlockRange } from '../../src/dataset/aligned-range.ts'
-import { MOST_RANGES, type OpenParts, openParts } from '../../src/dataset/export-range.ts'
+import { MOST_RANGES } from '../../src/dataset/export-range.ts'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { readPart } from '../../src/dataset/parts.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
 import { checkRedis, isWrongDatabase } from './connection.ts'
-import { exportJobOf, idOf, isRangeJob, type RangeJobData } from './export-jobs.ts'
+import { isRangeJob, type RangeJobData } from './export-jobs.ts'
+import { OpenFolders } from './open-folders.ts'
 import { shareBudget } from './share-budget.ts'
 
 /** Options of `exportWorker`. */
@@ -90,24 +91,8 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   checkClient(client)
   const { redis, queue, prefix, concurrency, dir, budget: isShared, lockMs, closeMs, onRange, onFailure } = checkOptions(options)
   const budget = isShared ? shareBudget(client, redis, prefix) : undefined
-  const folders = new Map<string, Promise<OpenParts>>()
+  const folders = new OpenFolders(client, dir)
   const running = new Map<string, AbortController>()
-  const open = async (data: RangeJobData): Promise<OpenParts> => {
-    const id = `${idOf(data.export)}-${data.export.to}`
-    const there = folders.get(id)
-    if (there !== undefined) {
-      const parts = await there
-      if (await parts.isOpen()) return parts
-      await parts.close()
-      // Another range has opened it meanwhile.
-      if (folders.get(id) !== there) return open(data)
-    }
-    const opening = openParts(client, exportJobOf(data.export, dir))
-    folders.set(id, opening)
-    // The next range tries again.
-    opening.catch(() => folders.delete(id))
-    return opening
-  }
 
   const run = async (job: Job<RangeJobData, RangeEntry | null>, token?: string): Promise<RangeEntry | null> => {
     if (!isRangeJob(job)) throw new UnrecoverableError(`job ${(job as Job).id} is not one of hexline's: it is set aside`)
@@ -122,7 +107,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
         void end(new OptionError('client', `a node of chain id ${wanted.chainId}, which is that of the export`, `one of chain id ${chainId}`))
         throw GIVEN_BACK
       }
-      const parts = await open(job.data)
+      const parts = await folders.open(job.data)
       const { added } = await parts.exportRange(range, { signal: stop.signal })
       if (added !== null) onRange?.(added)
       return added ?? (await lastPartOf(dir ?? wanted.dir, range))
@@ -189,7 +174,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     await Promise.race([ending, givenUp.then(() => worker.abandon())])
     clearTimeout(giveBack)
     clearTimeout(giveUp)
-    for (const opening of folders.values()) await opening.then((parts) => parts.close()).catch(() => {})
+    await folders.close()
     await budget?.close()
     connection.disconnect()
   }
