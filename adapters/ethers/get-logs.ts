@@ -52,6 +52,7 @@ export function isTooLong(error: unknown): boolean {
 export async function splitLogs(client: Client, { filter, from, to }: FilterRange): Promise<Log[] | undefined> {
   const head = await client.call('eth_blockNumber')
   if (from > head) return undefined
+  const isBeyond = to === undefined || (typeof to !== 'string' && to > head)
   const { address, topics } = filter
   const isAny = (value: unknown) => value === undefined || value === null || (Array.isArray(value) && value.length === 0)
   const options = checkLogOptions({
@@ -59,7 +60,7 @@ export async function splitLogs(client: Client, { filter, from, to }: FilterRang
     // Nodes take an empty list for any topic.
     ...(!isAny(topics) && { topics: (topics as (`0x${string}` | null)[]).map((topic) => (isAny(topic) ? null : topic)) }),
     from,
-    to: typeof to === 'string' ? to : to === undefined || to > head ? head : to,
+    to: isBeyond ? head : to,
     audit: 'none',
   })
   // A node that is asked next may be behind.

@@ -168,7 +168,12 @@ function finishReceipt(receipt: Raw): Raw {
   receipt.logs ??= null
   receipt.to ||= null
   receipt.transactionIndex ??= null
-  receipt.status = status ? (status === '0x1' ? 'success' : status === '0x0' ? 'reverted' : undefined) : null
+  receipt.status = status ? outcomeOf(status) : null
   receipt.type = type ? (transactionTypes[type] ?? type) : null
   return receipt
+}
+
+function outcomeOf(status: string): 'success' | 'reverted' | undefined {
+  if (status === '0x1') return 'success'
+  return status === '0x0' ? 'reverted' : undefined
 }

@@ -36,7 +36,7 @@ export async function compareRows(client: Client, header: DatasetHeader, range: 
   const { number } = rows
   const files = fileNamesOf(header, range)
   const placed = header.tables.filter((table) => isPlaced(header, table))
-  const hash = known ?? (number === BigInt(range.from) ? range.firstHash : number === BigInt(range.to) ? range.lastHash : undefined)
+  const hash = known ?? hashInManifest(range, number)
   if (hash === undefined && placed.length === 0) return 'no column has the hash or number of the block'
   const isFull = placed.includes('transactions') || (known !== undefined && header.tables.includes('transactions'))
   const block = await client.call('eth_getBlockByNumber', number, isFull)
@@ -117,6 +117,12 @@ function fieldsOf({ columns }: DatasetHeader, table: DatasetTable): readonly str
 
 /** What `saidOf` adds to the node's fields. */
 const ADDED: ReadonlySet<string> = new Set(['blockHash', 'blockTimestamp', 'transactionCount', 'valueDecimal'])
+
+/** The hash of the first or last block of a range; undefined for those between them. */
+function hashInManifest({ from, to, firstHash, lastHash }: RangeEntry, number: bigint): string | undefined {
+  if (number === BigInt(from)) return firstHash
+  return number === BigInt(to) ? lastHash : undefined
+}
 
 /** The fields of a line, and of the node's reply, that are not rows of another table. */
 function fieldsOfLine({ tables: stored }: DatasetHeader, table: DatasetTable, row: Fields, theirs: Fields): string[] {

@@ -162,12 +162,18 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
 
   /** Makes room for the announced length, or else for twice the bytes received. */
   #grow(used: number): void {
-    const room = this.#announced >= this.#length ? this.#announced : used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
+    const room = this.#roomAfter(used)
     const bodies = this.#headers['content-encoding'] === undefined ? this.#bodies : undefined
     const body = bodies?.take(room) ?? (room > POOLED ? Buffer.allocUnsafeSlow(room) : Buffer.allocUnsafe(room))
     body.set(this.#body.subarray(0, used))
     bodies?.release(this.#body)
     this.#body = body
+  }
+
+  #roomAfter(used: number): number {
+    if (this.#announced >= this.#length) return this.#announced
+    // The first chunk may be the only one.
+    return used === 0 ? this.#length : Math.min(2 * this.#length, this.#maxBytes)
   }
 
   async #decompress(body: Buffer, encoding: string): Promise<void> {

@@ -164,6 +164,10 @@ function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attem
 /** Publishes `hexline:retry`, if it has subscribers. */
 export function reportRetry(method: string, { error, endpoint }: CallFailure, attempt: number, waitMs: number): undefined {
   if (!retryEvents.hasSubscribers) return
-  const code = error instanceof RpcError || error instanceof NetworkError ? error.code : error instanceof HttpError ? error.status : undefined
-  retryEvents.publish({ method, endpoint, kind: error.kind, code, attempt, waitMs })
+  retryEvents.publish({ method, endpoint, kind: error.kind, code: codeOf(error), attempt, waitMs })
+}
+
+function codeOf(error: HexlineError): number | string | undefined {
+  if (error instanceof RpcError || error instanceof NetworkError) return error.code
+  return error instanceof HttpError ? error.status : undefined
 }
