@@ -363,19 +363,20 @@ class EndpointQueue implements Queue {
   }
 
   giveUp(goesElsewhere: (call: Call) => boolean): void {
-    const sent = this.#readsInFlight()
+    const reads = this.#readsInFlight()
     for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
-    for (const { callers } of sent) for (const caller of callers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+    for (const caller of reads) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   giveUpSent(goesElsewhere: (call: Call) => boolean): void {
-    for (const { callers } of this.#readsInFlight()) {
-      for (const caller of callers) if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+    for (const caller of this.#readsInFlight()) {
+      if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
     }
   }
 
-  #readsInFlight(): Entry[] {
-    return [...this.#inFlight].flat().filter(({ safe }) => safe)
+  #readsInFlight(): Caller[] {
+    const entries = [...this.#inFlight].flat()
+    return entries.filter(({ safe }) => safe).flatMap(({ callers }) => callers)
   }
 
   #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {
