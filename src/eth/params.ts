@@ -76,6 +76,9 @@ export interface Param<T> {
   readonly omitted?: { readonly wire: unknown; readonly send: 'always' | 'before others' }
 }
 
+/** How fields of an object are encoded, by name. */
+type FieldCodecs = Readonly<Record<string, (value: never) => unknown>>
+
 /** The codecs of a method's parameters, for arguments of the type `P`. */
 export type ParamList<P extends readonly unknown[]> = { readonly [I in keyof P]-?: Param<Exclude<P[I], undefined | null>> }
 
@@ -89,7 +92,7 @@ export const quantity: Param<Quantity> = { encode: encodeQuantity }
 export const address: Param<Address> = { encode: encodeAddress }
 export const hash: Param<Hash> = { encode: (value) => match(HASH, value, 'a hash (32 bytes in hex)') }
 export const bytes: Param<Hex> = { encode: (value) => match(/^0x(?:[0-9a-fA-F]{2})*$/, value, 'bytes in hex') }
-export const flag: Param<boolean> = { encode: (value) => boolean(value) }
+export const flag: Param<boolean> = { encode: encodeFlag }
 export const blockNumber: Param<BlockNumber> = { encode: encodeBlockNumber }
 export const block: Param<BlockId> = { encode: encodeBlock }
 export const call: Param<CallObject> = { encode: encodeCall }
@@ -153,12 +156,12 @@ function match(pattern: RegExp, value: unknown, expected: string): unknown {
 
 function encodeAddress(value: unknown): unknown {
   if (typeof value === 'string' && LOWER_CASE_ADDRESS.test(value)) return value
-  const address = match(ADDRESS, value, 'an address (20 bytes in hex)') as string
-  if (isChecksummed(address)) return address
-  throw fault(CHECKSUM, address)
+  const hex = match(ADDRESS, value, 'an address (20 bytes in hex)') as string
+  if (isChecksummed(hex)) return hex
+  throw fault(CHECKSUM, hex)
 }
 
-function boolean(value: unknown): boolean {
+function encodeFlag(value: unknown): boolean {
   if (typeof value === 'boolean') return value
   throw fault('true or false', value)
 }
@@ -190,7 +193,7 @@ function encodeBlock(value: unknown): unknown {
   throw fault('a block: a number, a tag, a hash, { blockHash } or { blockNumber }', value)
 }
 
-const blockCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+const blockCodecs: FieldCodecs = {
   blockHash: hash.encode,
   blockNumber: (value) => {
     const number = shortQuantity(value)
@@ -200,7 +203,7 @@ const blockCodecs: Readonly<Record<string, (value: never) => unknown>> = {
   requireCanonical: flag.encode,
 }
 
-const callCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+const callCodecs: FieldCodecs = {
   from: address.encode,
   to: (value) => (value === null ? null : address.encode(value)),
   gas: encodeQuantity,
@@ -241,7 +244,7 @@ function encodeCall(value: unknown): unknown {
   return fields(value, callCodecs)
 }
 
-const filterCodecs: Readonly<Record<string, (value: never) => unknown>> = {
+const filterCodecs: FieldCodecs = {
   fromBlock: encodeBlockNumber,
   toBlock: encodeBlockNumber,
   blockHash: hash.encode,
@@ -280,8 +283,9 @@ function encodeStorageKey(value: unknown): string {
 
 /** State overrides, by address. */
 function encodeOverrides(value: unknown): unknown {
-  if (isObject(value)) for (const key of Object.keys(value)) if (ADDRESS.test(key) && !isChecksummed(key)) throw fault(CHECKSUM, key)
-  return encodeObject(value, 'an object with accounts by address')
+  if (!isObject(value)) throw fault('an object with accounts by address', value)
+  for (const key of Object.keys(value)) if (ADDRESS.test(key) && !isChecksummed(key)) throw fault(CHECKSUM, key)
+  return encodeJson(value)
 }
 
 /** An object of JSON values; `what` names it in the error. */
@@ -302,7 +306,7 @@ function encodeJson(value: unknown): unknown {
  * The object with each field encoded by its codec, or as JSON where it has none. As in JSON, null
  * stays and undefined is left out.
  */
-export function fields(value: Readonly<Record<string, unknown>>, codecs: Readonly<Record<string, (value: never) => unknown>>): Record<string, unknown> {
+export function fields(value: Readonly<Record<string, unknown>>, codecs: FieldCodecs): Record<string, unknown> {
   const wire: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue
