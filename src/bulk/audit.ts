@@ -5,7 +5,7 @@ import { isBloom, isEmptyBloom } from '../eth/bloom.ts'
 import type { Block, Log } from '../eth/objects.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
 import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
-import type { LogSpan } from './check-logs.ts'
+import { blocksIn, type LogSpan } from './check-logs.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { chainIdOf } from './range.ts'
@@ -235,7 +235,7 @@ export class Auditor<T> {
   async #compare(page: ReadLogs<T>): Promise<T[]> {
     const { again, stop, logOf } = this.#options
     const other = await again(page, stop)
-    const left = page.to - page.from - (other === undefined ? -1 : other.to - other.from)
+    const left = blocksIn(page) - (other === undefined ? 0 : blocksIn(other))
     if (left > 0) this.#verdicts.countUnproven('no second endpoint answered', left)
     if (other === undefined) return page.items
     const [one, two] = [groupByBlock(page.items, logOf), groupByBlock(other.items, logOf)]
