@@ -12,7 +12,9 @@ export interface Limits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Most filters that are known: beyond, the one that was not polled for longest is left to the node. */
+/**
+ * Most filters that are known: beyond, the one that was not polled for longest is left to the node.
+ */
 const MOST = 10_000
 /**
  * Polls that fetch what may be missing, after a filter was lost. The first may have been answered
@@ -213,7 +215,9 @@ function isOf({ address, topics }: OpenFilter, log: { readonly address?: unknown
   )
 }
 
-/** Rejects when the caller does not wait any longer. The fill goes on: the next poll has its logs. */
+/**
+ * Rejects when the caller does not wait any longer. The fill goes on: the next poll has its logs.
+ */
 async function within({ timeoutMs = 30_000, signal }: Limits, filling: Promise<void>): Promise<void> {
   let end = () => {}
   const late = new Promise<never>((_, reject) => {
