@@ -64,6 +64,30 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return i
 }
 
+/**
+ * The one value that fills `bytes`, without white space outside strings; `bytes` itself if there is
+ * none to remove. Throws `SyntaxError`.
+ */
+export function compact(bytes: Buffer): Buffer {
+  if (!SPACES.some((space) => bytes.includes(space))) return bytes
+  const view = viewOf(bytes)
+  const from = skipSpace(bytes, 0)
+  const end = skipValue(bytes, view, from)
+  if (skipSpace(bytes, end) !== bytes.length) throw unexpected(bytes, end)
+  const out = Buffer.allocUnsafe(end - from)
+  let to = 0
+  for (let i = from; i < end; i = skipSpace(bytes, i)) {
+    const start = i
+    while (i < end && !isSpace(bytes[i])) i = bytes[i] === QUOTE ? skipString(bytes, view, i, false) : i + 1
+    // Copying a short run byte by byte is cheaper than a call.
+    if (i - start > SHORT_RUN) to += bytes.copy(out, to, start, i)
+    else for (let at = start; at < i; at++) out[to++] = bytes[at] as number
+  }
+  return out.subarray(0, to)
+}
+
+const SHORT_RUN = 32
+
 const SPACE = 0x20
 const SPACES_OF_A_WORD = 0x20202020
 const UPPER_BITS = 0x80808080
@@ -269,6 +293,8 @@ export function stringAt(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start + 1, end - 1)
 }
 
+const SPACES = [0x20, 0x0a, 0x0d, 0x09]
+
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
@@ -278,6 +304,6 @@ function expect(bytes: Buffer, at: number, wanted: number): number {
   return at + 1
 }
 
-export function unexpected(bytes: Buffer, at: number): SyntaxError {
+function unexpected(bytes: Buffer, at: number): SyntaxError {
   return new SyntaxError(at >= bytes.length ? 'unexpected end of JSON' : `unexpected byte 0x${(bytes[at] as number).toString(16)} in JSON at ${at}`)
 }

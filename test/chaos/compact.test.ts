@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compact } from '../../src/json/compact.ts'
+import { compact } from '../../src/json/scan.ts'
 
 /** The least CPU time of several runs, in us. */
 function cost(run: () => unknown): number {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { compact } from '../../json/compact.ts'
 import { repeatedName } from '../../json/repeated-name.ts'
+import { compact } from '../../json/scan.ts'
 import { readUnread } from '../../rpc/post/unread.ts'
 import { show } from '../../text.ts'
 import { ByteReader } from './byte-reader.ts'

@@ -8,7 +8,7 @@ import { createCopier, createReader, createStrictReader } from '../../../src/eth
 import { type Decode, pick } from '../../../src/eth/codec/schema.ts'
 import { methods } from '../../../src/eth/methods.ts'
 import { type Block, blockDecoder, decodeLogs, decodeReceipts } from '../../../src/eth/objects.ts'
-import { compact } from '../../../src/json/compact.ts'
+import { compact } from '../../../src/json/scan.ts'
 import { hasCorpus, readBlocks, readPairs } from '../../support/corpus.ts'
 import { runs } from '../../support/runs.ts'
 
