@@ -302,7 +302,8 @@ describe('a dead node', () => {
     expect(await errorOf(provider.getBalance(address(1)))).toMatchObject({ code: 'NETWORK_ERROR' })
     expect(await errorOf(provider.getBalance(address(2)))).toMatchObject({ code: 'NETWORK_ERROR' })
     server.script(node)
-    expect(await provider.getBalance(address(3))).toBe(100n)
+    // A call that starts now may share the end of the last request for the chain.
+    await eventually(async () => expect(await provider.getBalance(address(3))).toBe(100n))
     expect(lines).toEqual([])
   })
 

@@ -43,6 +43,7 @@ test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
 test.each<[number, string, readonly Outcome[]]>([
   [2, 'those at the beginning alone', [answered, reverted, broken, broken]],
   [0, 'those at the end alone', [broken, answered]],
+  [0, 'all but the last one', [answered, answered, broken]],
   [0, 'all', [answered, answered]],
   [0, 'none', [broken, broken]],
   [0, 'some, and others failed', [answered, lost]],
