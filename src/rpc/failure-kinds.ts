@@ -115,6 +115,17 @@ export function isGuessed(error: HexlineError): boolean {
   return UNKNOWN in error
 }
 
+/** Marks the failure of a call that has no reply in the reply to its batch. */
+const UNANSWERED = Symbol('no reply')
+
+export function unanswered<E extends HexlineError>(error: E): E {
+  return Object.defineProperty(error, UNANSWERED, { value: true })
+}
+
+export function isUnanswered(error: HexlineError): boolean {
+  return UNANSWERED in error
+}
+
 /** The failure does not prove that the call has not run. */
 export function mayHaveRun(error: HexlineError): boolean {
   if ((error instanceof NetworkError || error instanceof TimeoutError || error instanceof HttpError) && error.unsent) return false

@@ -1,6 +1,6 @@
 import { type HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError } from '../../errors.ts'
 import { type Call, type Outcome, sizeFrom } from '../call.ts'
-import { isStall, isStrained, isThrottled, isTooLarge } from '../failure-kinds.ts'
+import { isStall, isStrained, isThrottled, isTooLarge, isUnanswered } from '../failure-kinds.ts'
 
 /** A POST that has been sent. */
 export interface BatchInFlight {
@@ -43,8 +43,8 @@ export interface BatchResult {
    */
   readonly rejected: number
   /**
-   * Calls at the beginning that have a reply, where all others, at least two, have none: the
-   * endpoint answers only the first ones of a batch. 0 otherwise.
+   * Calls at the beginning that have a reply, where all others have none: the endpoint may answer
+   * only the first ones of a batch. 0 otherwise.
    */
   readonly answeredFirst: number
   /** Calls that failed as they do when an endpoint gets too much at a time. */
@@ -111,9 +111,8 @@ function categoryOf(outcome: Outcome): BatchResult['whole'] {
 }
 
 function answeredFirst(outcomes: readonly Outcome[], replies: number): number {
-  // One without a reply may be at the end by chance.
-  if (replies === 0 || replies > outcomes.length - 2) return 0
-  return outcomes.every((outcome, i) => outcome instanceof MalformedReplyError === i >= replies) ? replies : 0
+  if (replies === 0 || replies === outcomes.length) return 0
+  return outcomes.every((outcome, i) => (outcome instanceof Error && isUnanswered(outcome)) === i >= replies) ? replies : 0
 }
 
 function pauseOf({ retryAfterMs = 0 }: HexlineError): number {

@@ -1,3 +1,5 @@
+import { LengthDoubt } from './length-doubt.ts'
+
 /**
  * Replies of one POST together, in bytes, beyond which another POST is better: a larger body would
  * be parsed in one long turn.
@@ -16,10 +18,6 @@ const ENOUGH = 20
 const MOST_PATIENCE = 64
 /** How much longer, as a part of the length. */
 const MORE = 0.1
-/** Failures of whole POSTs in a row that are hardly by chance. */
-const IN_A_ROW = 2
-/** The same where a lone call has failed as well since the last one was answered. */
-const MANY_IN_A_ROW = 8
 /** What is left of a number of bytes that was too large. */
 const FEWER = 3 / 4
 
@@ -50,13 +48,14 @@ const NO_TRIAL: Trial = { state: 'none' }
  *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
  *     replies too large:         bytes = max(largest answered, 3/4 of the limit),
  *                                or half of the calls where bytes are not the reason
- *     only the first answered:   calls = as many
- *     failed twice in a row:     calls = floor(length / 2), and again until one is answered
+ *     only the first answered:   calls = as many, after twice the same number
+ *     failed without a reason:   see `LengthDoubt`
  *     after 20 full POSTs:       one tries 10 % more, while the others wait for it; 20 becomes
  *                                40, 80 .. 1280 with each try that fails, and 20 again with one
  *                                that works
  *
- * A batch that fails without a reason is covered by `Support`.
+ * Where batches fail without a reason, `Support` is about whether there can be any, and
+ * `LengthDoubt` about their length.
  */
 export class BatchSize {
   /** Longest batch, in calls. */
@@ -88,11 +87,10 @@ export class BatchSize {
   #patience = 1
   /** The most replies that were answered, in expected bytes. */
   #provenBytes = 0
-  /** POSTs that failed as a whole, each sent after the one before; the shortest and the longest. */
-  #failedInARow = 0
-  #shortestFailed = Number.POSITIVE_INFINITY
-  #longestFailed = 1
-  #failedAt = Number.NEGATIVE_INFINITY
+  /** Whether POSTs that fail without a reason are too long. */
+  readonly #doubt = new LengthDoubt()
+  /** How many calls were answered of a POST whose other calls have no reply. */
+  #answeredOnly = 0
 
   constructor(maxCalls: number) {
     this.calls = maxCalls
@@ -151,7 +149,7 @@ export class BatchSize {
       this.#largestInARow = 0
       this.bytes = Math.min(this.#mostBytes, this.bytes * (1 + MORE))
     }
-    if (length >= this.#shortestFailed || length >= this.calls) this.#forgetFailures()
+    this.#doubt.answered(length, this.calls)
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'
     else if (this.#support === 'doubted') this.#support = 'singles'
@@ -218,9 +216,17 @@ export class BatchSize {
     this.#setCalls(half)
   }
 
-  /** Only the first `answered` calls of a POST have a reply. */
-  answeredOnly(answered: number): void {
-    if (answered < this.calls) this.#setCalls(answered)
+  /**
+   * Only the first `answered` of `length` calls have a reply. Twice the same number is the most
+   * the endpoint answers. A lone call without one may be at the end by chance.
+   */
+  answeredOnly(answered: number, length: number): void {
+    if (this.#isTrial(length)) this.#trialFailed()
+    else if (length > this.taken && length - answered > 1) {
+      const isAgain = answered === this.#answeredOnly
+      this.#answeredOnly = answered
+      if (isAgain && answered < this.calls) this.#setCalls(answered)
+    }
   }
 
   /**
@@ -230,7 +236,10 @@ export class BatchSize {
   failed(length: number): boolean {
     if (this.#support === 'batches' || this.#support === 'failing') return false
     if (length === 1) {
-      if (this.#support === 'doubted') this.#failedAlone()
+      if (this.#support === 'doubted' && this.#resume !== undefined) {
+        this.#setCalls(this.#resume)
+        this.#support = 'failing'
+      }
       return false
     }
     const resume = Math.min(this.#ceiling, Math.max(this.calls, length, this.#resume ?? 1))
@@ -243,42 +252,25 @@ export class BatchSize {
 
   /**
    * A POST of `length` calls, and of this many expected bytes, sent at `sentAt`, failed as a whole
-   * at `now`: by chance, or because it was too long, which the endpoint does not say. True when its
-   * calls may do better in shorter ones. That is assumed after two in a row, unless the second one
-   * was under way when the first one failed, or as long a one has been answered. Where a lone call
-   * fails as well, the length was not the reason.
+   * at `now`, by chance or because it was too long. True when its calls may do better in shorter
+   * ones.
    */
-  failedAgain({ length, bytes, sentAt, now }: { length: number; bytes: number; sentAt: number; now: number }): boolean {
-    if (length === 1) {
-      if (this.#isUnproven) this.#failedAlone()
-      return false
-    }
+  failedUnexplained({ length, bytes, sentAt, now }: { length: number; bytes: number; sentAt: number; now: number }): boolean {
     if (this.#isTrial(length)) {
       this.#trialFailed()
       return true
     }
-    if (length <= this.taken && bytes <= this.#provenBytes) return false
-    if (sentAt < this.#failedAt) return length > this.calls
-    this.#failedAt = now
-    this.#shortestFailed = Math.min(this.#shortestFailed, length)
-    this.#longestFailed = Math.max(this.#longestFailed, length)
-    if (++this.#failedInARow < (this.#support === 'failing' ? MANY_IN_A_ROW : IN_A_ROW)) return false
-    this.halve(length)
-    if (this.calls === 1) this.#resume = this.#longestFailed
-    return true
-  }
-
-  #failedAlone(): void {
-    if (this.#resume === undefined) return
-    this.#setCalls(this.#resume)
-    this.#support = 'failing'
-    this.#forgetFailures()
-  }
-
-  #forgetFailures(): void {
-    this.#failedInARow = 0
-    this.#shortestFailed = Number.POSITIVE_INFINITY
-    this.#longestFailed = 1
+    const isProven = length === 1 || (length <= this.taken && bytes <= this.#provenBytes)
+    const verdict = this.#doubt.failed({ length, isProven, sentAt }, this.calls, now)
+    if (typeof verdict === 'number') {
+      this.#setCalls(verdict)
+      this.#isUnproven = false
+    } else if (verdict === 'halve') {
+      this.halve(length)
+      // Tried again once shorter ones have been answered for a while.
+      this.#resume = this.#doubt.before
+    }
+    return verdict === 'halve' || verdict === 'shorter'
   }
 
   #isTrial(length: number): boolean {

@@ -257,7 +257,7 @@ export class EndpointLimits {
       return 'too-large'
     }
     if (answeredFirst > 0) {
-      this.#size.answeredOnly(answeredFirst)
+      this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
     if (whole === 'answered') this.#size.worked(length, batch.expectedBytes)
@@ -265,7 +265,7 @@ export class EndpointLimits {
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
     else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
     else if (whole === 'unexplained' || whole === 'cut')
-      return this.#size.failedAgain({ length, bytes: batch.expectedBytes, sentAt: batch.sentAt, now }) ? 'all' : 'none'
+      return this.#size.failedUnexplained({ length, bytes: batch.expectedBytes, sentAt: batch.sentAt, now }) ? 'all' : 'none'
     return 'none'
   }
 

@@ -24,6 +24,11 @@ export interface Correlated {
 
 const MISSING = 'no reply with its id came'
 
+/** Whether these words are about a call without a reply object. */
+export function isMissing(fault: string): boolean {
+  return fault.startsWith(MISSING)
+}
+
 /**
  * Matches the reply objects of a body to the calls with the ids `first` to `first + count - 1`, by
  * id and by nothing else: whatever their order, a call gets the reply with its id, or none.

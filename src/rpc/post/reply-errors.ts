@@ -4,9 +4,9 @@ import { scrubJson } from '../../http/scrub-json.ts'
 import { type Scrub, scrubStart } from '../../http/secrets.ts'
 import { excerpt, LONGEST_MESSAGE } from '../../text.ts'
 import type { Call } from '../call.ts'
-import { guessed, isThrottled, refusesEverybody } from '../failure-kinds.ts'
+import { guessed, isThrottled, refusesEverybody, unanswered } from '../failure-kinds.ts'
 import { limitResetMs, retryAfterMs, waitSaid } from '../retry-delay.ts'
-import type { ReplyObject } from './correlate.ts'
+import { isMissing, type ReplyObject } from './correlate.ts'
 
 /** What a node said about a failure, for the table that finds its kind. */
 export interface Failure {
@@ -139,7 +139,8 @@ export class ReplyErrors {
       const error = this.fromErrorObject(call, stray.error)
       if (refusesEverybody(error.kind)) return error
     }
-    return this.#statusError(call, isBatch) ?? this.#malformedError(call, fault)
+    const malformed = this.#malformedError(call, fault)
+    return this.#statusError(call, isBatch) ?? (isMissing(fault) ? unanswered(malformed) : malformed)
   }
 
   /** The failure by the HTTP status. */

@@ -1,11 +1,11 @@
 import * as timers from 'node:timers'
-import { type HexlineError, MalformedReplyError } from '../../errors.ts'
+import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, type Outcome, type PooledCall, type Post, type Reply, staysPut } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { throttleEvents } from '../events.ts'
-import { isFailure, isTooLarge } from '../failure-kinds.ts'
+import { isFailure, isTooLarge, isUnanswered } from '../failure-kinds.ts'
 import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
 import { type Consequences, type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import type { Pacing } from '../limits/pacer.ts'
@@ -395,7 +395,7 @@ class EndpointQueue implements Queue {
 function isResent(outcome: Outcome, resend: Consequences['resend']): boolean {
   if (resend === 'all') return true
   if (!(outcome instanceof Error)) return false
-  return (resend === 'too-large' && isTooLarge(outcome)) || (resend === 'unanswered' && outcome instanceof MalformedReplyError)
+  return (resend === 'too-large' && isTooLarge(outcome)) || (resend === 'unanswered' && isUnanswered(outcome))
 }
 
 const NO_FAILURES: readonly HexlineError[] = []

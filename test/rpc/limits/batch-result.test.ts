@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ErrorKind, HttpError, LimitError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import { type Outcome, ownRead, replyOf } from '../../../src/rpc/call.ts'
+import { unanswered } from '../../../src/rpc/failure-kinds.ts'
 import { type BatchInFlight, type BatchResult, batchResult } from '../../../src/rpc/limits/batch-result.ts'
 
 const batchOf = (count: number): BatchInFlight => ({
@@ -19,6 +20,7 @@ const reverted = new RpcError({ code: 3, message: 'execution reverted' })
 const late = new TimeoutError('no reply')
 const stalled = new TimeoutError('the reply stopped', { stalled: true })
 const broken = new MalformedReplyError('not JSON')
+const missing = unanswered(new MalformedReplyError('no reply with its id came'))
 const lost = new NetworkError('no connection')
 const unsent = new NetworkError('no connection', { unsent: true })
 const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, size: 2 })
@@ -41,12 +43,13 @@ test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
 })
 
 test.each<[number, string, readonly Outcome[]]>([
-  [2, 'those at the beginning alone', [answered, reverted, broken, broken]],
-  [0, 'those at the end alone', [broken, answered]],
-  [0, 'all but the last one', [answered, answered, broken]],
+  [2, 'those at the beginning alone', [answered, reverted, missing, missing]],
+  [2, 'all but the last one', [answered, answered, missing]],
+  [0, 'those at the end alone', [missing, missing, answered]],
   [0, 'all', [answered, answered]],
-  [0, 'none', [broken, broken]],
-  [0, 'some, and others failed', [answered, lost]],
+  [0, 'none', [missing, missing]],
+  [0, 'all, and some are not valid', [answered, broken, broken]],
+  [0, 'some, and others failed', [answered, lost, lost]],
 ])('of a batch, %i calls are answered first where replies come to %s', (count, _, outcomes) => {
   expect(resultOf(...outcomes).answeredFirst).toBe(count)
 })

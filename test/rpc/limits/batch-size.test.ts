@@ -133,57 +133,87 @@ describe('the length of batches', () => {
   describe('after POSTs that failed without a reason, one after the other', () => {
     let now = 0
     /** A POST is sent and fails. */
-    const fail = (limits: BatchSize, length: number, bytes = 0) => limits.failedAgain({ length, bytes, sentAt: ++now, now: ++now })
+    const fail = (limits: BatchSize, length: number, bytes = 0) => limits.failedUnexplained({ length, bytes, sentAt: ++now, now: ++now })
+    const answer = (limits: BatchSize, length: number, bytes = 0) => {
+      limits.took(length, false)
+      limits.worked(length, bytes)
+    }
 
-    test('is halved from the second on, until one is answered', () => {
+    test('is halved from the second on, until one is answered, and the old one is tried again later', () => {
       const limits = new BatchSize(100)
       expect([fail(limits, 100), limits.calls]).toEqual([false, 100])
       expect([fail(limits, 100), limits.calls]).toEqual([true, 50])
       expect([fail(limits, 50), limits.calls]).toEqual([true, 25])
-      limits.took(25, false)
-      limits.worked(25)
+      answer(limits, 25)
       expect([fail(limits, 26), limits.calls]).toEqual([false, 25])
+      for (let i = 0; i < 20; i++) answer(limits, 25)
+      expect(limits.most).toBe(100)
     })
 
     test('does not change for POSTs that were under way when the first one failed', () => {
       const limits = new BatchSize(100)
       const at = ++now
       fail(limits, 100)
-      expect(limits.failedAgain({ length: 100, bytes: 0, sentAt: at, now: ++now })).toBe(false)
-      expect(limits.calls).toBe(100)
+      const early = { length: 100, bytes: 0, sentAt: at, now: ++now }
+      expect([limits.failedUnexplained(early), limits.calls]).toEqual([false, 100])
       fail(limits, 100)
       // It is known by now that it was too long.
-      expect(limits.failedAgain({ length: 100, bytes: 0, sentAt: at, now: ++now })).toBe(true)
-      expect(limits.calls).toBe(50)
+      expect([limits.failedUnexplained(early), limits.calls]).toEqual([true, 50])
     })
 
     test('does not change where as long ones, with as much in them, have been answered', () => {
       const limits = new BatchSize(100)
-      limits.took(100, false)
-      limits.worked(100, 5000)
+      answer(limits, 100, 5000)
       for (let i = 0; i < 20; i++) expect(fail(limits, 100, 5000)).toBe(false)
       expect(limits.calls).toBe(100)
       for (let i = 0; i < 2; i++) fail(limits, 100, 500_000)
       expect(limits.calls).toBe(50)
     })
 
-    test('is what it was if lone calls fail as well, and is halved again only after many', () => {
+    test.each([
+      [1, [8, 8, 4, 2, 1, 8, 8, 8, 8, 8, 8, 8, 8, 4, 2, 1, 8, 8]],
+      [2, [8, 8, 4, 2, 8, 8, 8, 8, 8, 8, 8, 8, 4, 2, 8, 8, 8, 8]],
+    ])('is what it was if POSTs fail that were taken before, of %i, and is doubted ever less', (taken, expected) => {
       const limits = new BatchSize(8)
-      const lengths: number[] = []
-      for (let i = 0; i < 20; i++) {
-        lengths.push(limits.calls)
-        fail(limits, limits.calls)
-      }
-      expect(lengths).toEqual([8, 8, 4, 2, 1, 8, 8, 8, 8, 8, 8, 8, 8, 4, 2, 1, 8, 8, 8, 8])
+      answer(limits, taken)
+      const lengths = expected.map(() => {
+        const { calls } = limits
+        fail(limits, calls)
+        return calls
+      })
+      expect(lengths).toEqual(expected)
+      answer(limits, 8)
+      expect(limits.calls).toBe(8)
     })
   })
 
-  test('is what the endpoint answers of a batch', () => {
+  test('is what the endpoint answers of a batch, twice', () => {
     const limits = new BatchSize(100)
-    limits.answeredOnly(5)
-    expect(limits.calls).toBe(5)
-    limits.answeredOnly(7)
-    expect(limits.calls).toBe(5)
+    limits.answeredOnly(5, 100)
+    limits.answeredOnly(7, 100)
+    expect(limits.calls).toBe(100)
+    limits.answeredOnly(7, 93)
+    expect(limits.calls).toBe(7)
+  })
+
+  test('does not change where a reply is missing of batches that were answered before', () => {
+    const limits = new BatchSize(100)
+    limits.took(50, false)
+    for (let i = 0; i < 3; i++) limits.answeredOnly(5, 50)
+    expect(limits.calls).toBe(100)
+  })
+
+  test('does not change where one reply is missing, and a longer one that is tried fails with it', () => {
+    const limits = new BatchSize(100)
+    for (let i = 0; i < 3; i++) limits.answeredOnly(99, 100)
+    expect(limits.calls).toBe(100)
+    limits.halve(20)
+    for (let i = 0; i < 20; i++) limits.worked(10)
+    expect(limits.most).toBe(11)
+    limits.start(11)
+    limits.answeredOnly(10, 11)
+    limits.end(11)
+    expect(limits.most).toBe(10)
   })
 
   test('is always from 1 to the longest', () => {
