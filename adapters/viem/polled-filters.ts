@@ -1,5 +1,5 @@
-import { numberToHex } from 'viem'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { clockOf, napOf } from '../../src/client/internals.ts'
 import { type ErrorKind, RpcError, TimeoutError } from '../../src/errors.ts'
 import { LogBackfill, type RawFilter } from './log-backfill.ts'
 
@@ -71,7 +71,7 @@ export class PolledFilters {
     // Where it is not known from which block on, nothing that is missing can be fetched.
     if (head === undefined) return filter.id
     filter.startAfter(head)
-    const id = this.#filters.has(filter.id) ? numberToHex(crypto.getRandomValues(new BigUint64Array(1))[0] as bigint) : filter.id
+    const id = this.#filters.has(filter.id) ? `0x${crypto.randomUUID().replaceAll('-', '')}` : filter.id
     this.#filters.set(id, filter)
     if (this.#filters.size > MOST) this.#filters.delete(this.#filters.keys().next().value)
     return id
@@ -101,6 +101,7 @@ class PolledFilter {
   id: unknown
   /** The node no longer has it. */
   isLost = false
+  readonly #client: HexlineClient
   readonly #backfill: LogBackfill
   /** Logs for the next poll. */
   readonly #logs: unknown[] = []
@@ -110,6 +111,7 @@ class PolledFilter {
   #failure: unknown
 
   constructor(client: HexlineClient, filter: OpenFilter) {
+    this.#client = client
     this.filter = filter
     this.#backfill = new LogBackfill(
       client,
@@ -146,7 +148,7 @@ class PolledFilter {
       filling = this.#backfill.fill(head)
     }
     if (filling !== undefined) {
-      await within(limits, filling)
+      await within(limits, filling, this.#client)
       if (this.#failure !== undefined) {
         // A node without `eth_getLogs`: what comes from now on is delivered.
         if (this.#failure instanceof RpcError && this.#failure.kind === 'unsupported') this.#fillsLeft = 0
@@ -218,17 +220,10 @@ function isOf({ address, topics }: OpenFilter, log: { readonly address?: unknown
 /**
  * Rejects when the caller does not wait any longer. The fill goes on: the next poll has its logs.
  */
-async function within({ timeoutMs = 30_000, signal }: Limits, filling: Promise<void>): Promise<void> {
-  let end = () => {}
-  const late = new Promise<never>((_, reject) => {
-    const timer = setTimeout(() => reject(new TimeoutError('logs that were missed are still being fetched')), timeoutMs)
-    const abort = () => reject(signal?.reason)
-    if (signal?.aborted) abort()
-    signal?.addEventListener('abort', abort)
-    end = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
-    }
+async function within({ timeoutMs = 30_000, signal }: Limits, filling: Promise<void>, client: HexlineClient): Promise<void> {
+  const nap = napOf(client)('eth_getFilterChanges', clockOf(client).now() + timeoutMs, signal)
+  const late = nap.over.then(() => {
+    throw new TimeoutError('logs that were missed are still being fetched')
   })
-  await Promise.race([filling, late]).finally(end)
+  await Promise.race([filling, late]).finally(() => nap.wake())
 }

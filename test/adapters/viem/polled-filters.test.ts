@@ -49,7 +49,11 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
   }
   for (let i = 0; i < 5; i++) add()
   const logs = (from: number, to: number) => blocks.slice(from, to + 1).map(({ log }) => log)
-  const server = await serve((request, response) => {
+  /** Methods whose answers wait. */
+  const held = new Map<string, Promise<void>>()
+  const server = await serve(async (request, response) => {
+    calls.push(...request.entries)
+    for (const { method } of request.entries) await held.get(method)
     const { filters, lag } = backends[turn++ % count] as Backend
     const head = blocks.length - 1 - lag
     const answers: Record<string, (params: readonly unknown[]) => unknown> = {
@@ -72,7 +76,6 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
       },
       eth_uninstallFilter: ([id]) => filters.delete(id),
     }
-    calls.push(...request.entries)
     const isPoll = request.entries.some(({ method }) => method === 'eth_getFilterChanges')
     return each((entry) => {
       const { id, method, params } = entry
@@ -99,6 +102,17 @@ async function startNodes({ backends: count = 1, idOf = (n) => hex(0xf000 + n) }
     replace(depth: number) {
       blocks.splice(-depth)
       for (let i = 0; i < depth; i++) add()
+    },
+    /** Answers to a method wait for a call of the function that this gives. */
+    hold(method: string) {
+      let answer = () => {}
+      held.set(
+        method,
+        new Promise((resolve) => {
+          answer = resolve
+        }),
+      )
+      return () => answer()
     },
     cutNextPoll() {
       next = ({ socket }) => socket.destroy()
@@ -214,7 +228,9 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
     const { values, errors } = await watch(nodes)
     nodes.faults.set('eth_getFilterChanges', { code: -32005, message: 'eth_getFilterChanges: limit exceeded for this filter' })
     nodes.mine()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const polls = () => nodes.calls.filter(({ method }) => method === 'eth_getFilterChanges').length
+    const before = polls()
+    await eventually(() => expect(polls()).toBeGreaterThan(before))
     nodes.faults.clear()
     nodes.mine()
     await eventually(() => expect(values).toEqual([5, 6]))
@@ -268,6 +284,47 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
       ]),
     )
     expect([...one.errors, ...two.errors]).toEqual([])
+  })
+})
+
+describe('a poll whose missing logs take long to fetch', () => {
+  async function setUp(config: { timeout?: number }) {
+    const nodes = await startNodes()
+    const { request } = createPublicClient({ transport: hexline(nodes.url, { ...config, retryCount: 0 }) })
+    const id = await request({ method: 'eth_newFilter', params: [{}] })
+    const poll = (signal?: AbortSignal) =>
+      request({ method: 'eth_getFilterChanges', params: [id] }, { ...(signal && { signal }) } as never) as Promise<unknown[]>
+    nodes.backends[0]?.filters.clear()
+    nodes.mine()
+    return { nodes, poll, answer: nodes.hold('eth_getLogs') }
+  }
+
+  /** Polls until the log has come. */
+  async function cameOnce(poll: () => Promise<unknown[]>): Promise<void> {
+    const logs: unknown[] = []
+    await eventually(async () => {
+      logs.push(...(await poll().catch(() => [])))
+      expect(logs).toHaveLength(1)
+    })
+  }
+
+  test('ends at its timeout, and a later one has the logs', async () => {
+    const { poll, answer } = await setUp({ timeout: 1_000 })
+    await expect(poll()).rejects.toThrow('took too long to respond')
+    answer()
+    await cameOnce(poll)
+  })
+
+  test('ends with its signal, and a later one has the logs', async () => {
+    const { nodes, poll, answer } = await setUp({})
+    const stop = new AbortController()
+    const polled = poll(stop.signal)
+    polled.catch(() => {})
+    await eventually(() => expect(nodes.calls.some(({ method }) => method === 'eth_getLogs')).toBe(true))
+    stop.abort(new Error('enough'))
+    await expect(polled).rejects.toThrow('enough')
+    answer()
+    await cameOnce(poll)
   })
 })
 
