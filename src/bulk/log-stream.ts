@@ -285,6 +285,7 @@ function boundsAfter({ from, to, received }: FetchedLogs<unknown>, blocks: numbe
     maxSmallInFlight: MOST_SMALL_IN_FLIGHT,
     assumedBytes: Math.max(LEAST_ASSUMED_BYTES, (received / (to - from + 1)) * blocks),
     maxWaitMs: MAX_WAIT_MS,
+    growth: 1,
     decay: DECAY,
     leastLateMs: LEAST_LATE_MS,
   }

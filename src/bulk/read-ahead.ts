@@ -22,9 +22,10 @@ export interface Bounds {
    */
   readonly maxWaitMs: number
   /**
-   * Weight of an item that is smaller than expected; a larger one takes effect at once. Default
-   * 0.05, for items of much the same size.
+   * Weights of an item that is larger than expected, and of one that is smaller. Default 0.1 and
+   * 0.05, for items of much the same size; the first ones count alike.
    */
+  readonly growth?: number
   readonly decay?: number
   /**
    * Least time that an item holds up the consumer before it is requested again, in ms. Default
@@ -54,6 +55,7 @@ const BETWEEN = 1 / 4
 const BUSY = 0.8
 /** Window over which the rate and the utilization are measured, in ms. */
 const WINDOW_MS = 250
+const GROWTH = 0.1
 const DECAY = 0.05
 
 /**
@@ -68,7 +70,8 @@ export class ReadAhead {
   #maxAhead: number
   #maxInFlight: number
   #expectedBytes: number
-  #hasSize = false
+  /** Items that have arrived. */
+  #items = 0
   #largestBytes = 0
   /** Too many items were large: some had to be dropped. */
   #areLarge = false
@@ -129,9 +132,9 @@ export class ReadAhead {
   add(bytes: number): void {
     this.#arrived++
     this.#largestBytes = Math.max(bytes, this.#largestBytes)
-    if (!this.#hasSize || bytes > this.#expectedBytes) this.#expectedBytes = bytes
-    else this.#expectedBytes += (this.#bounds.decay ?? DECAY) * (bytes - this.#expectedBytes)
-    this.#hasSize = true
+    const { growth = GROWTH, decay = DECAY } = this.#bounds
+    const weight = bytes > this.#expectedBytes ? growth : decay
+    this.#expectedBytes += Math.max(weight, 1 / ++this.#items) * (bytes - this.#expectedBytes)
   }
 
   /** Ends the current window, if it is over, and adjusts the limits. Call it before `hasRoom`. */

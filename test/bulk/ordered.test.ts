@@ -303,7 +303,7 @@ describe('an item that is requested in parts', () => {
       return { bytes: from > 8 ? 25 : 1, span: [from, to] }
     }
     // What is assumed at first leaves room for all; then the buffer is full.
-    const given = { ...bounds, maxBytes: 100, assumedBytes: 1, decay: 1 }
+    const given = { ...bounds, maxBytes: 100, assumedBytes: 1, growth: 1, decay: 1 }
     const came = await spans(ordered(items, ask, given, new AbortController().signal, new VirtualClock(), cut))
     expect(came.slice(0, 4)).toEqual([[0, 0], [1, 3], [4, 6], [7, 8]]) // biome-ignore format: as a table
     expect(most).toBe(3)

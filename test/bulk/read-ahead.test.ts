@@ -28,17 +28,30 @@ describe('items ahead', () => {
     // The first item gives the size.
     ahead.add(50)
     expect(roomOf(ahead)).toBe(20)
-    // A larger one counts at once, smaller ones gradually.
+    // The first ones count alike, and later ones as much as a tenth or a twentieth of all.
     ahead.add(200)
-    expect(roomOf(ahead)).toBe(5)
+    expect(roomOf(ahead)).toBe(8)
     ahead.add(50)
-    expect(roomOf(ahead)).toBe(5)
-    for (let i = 0; i < 100; i++) ahead.add(50)
+    expect(roomOf(ahead)).toBe(10)
+    for (let i = 0; i < 200; i++) ahead.add(50)
     expect(roomOf(ahead)).toBe(19)
+    ahead.add(250)
+    expect(roomOf(ahead)).toBe(14)
+    for (let i = 0; i < 50; i++) ahead.add(250)
+    expect(roomOf(ahead)).toBe(4)
+    ahead.add(50)
+    expect(roomOf(ahead)).toBe(4)
   })
 
-  it('follow smaller items as quickly as the caller says', () => {
-    const { ahead } = start({ maxBytes: 1000, assumedBytes: 100, decay: 0.5 })
+  it('of much the same size are as many as fit, and not as few as if all were as large as the largest', () => {
+    const { ahead } = start({ maxBytes: 40_000, assumedBytes: 1000 })
+    // 200 on average.
+    for (let i = 0; i < 500; i++) ahead.add([50, 100, 150, 500][i % 4] as number)
+    expect(roomOf(ahead)).toBeGreaterThan(140)
+  })
+
+  it('follow larger and smaller items as quickly as the caller says', () => {
+    const { ahead } = start({ maxBytes: 1000, assumedBytes: 100, growth: 1, decay: 0.5 })
     ahead.add(200)
     expect(roomOf(ahead)).toBe(5)
     ahead.add(50)
@@ -100,7 +113,7 @@ describe('items in flight', () => {
   })
 
   it('are at most as many as large ones may be once some have had to be dropped', async () => {
-    const { clock, ahead } = start({ maxBytes: 1000, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
+    const { clock, ahead } = start({ maxBytes: 1000, growth: 1, decay: 1, maxInFlight: 64, maxSmallInFlight: 200 })
     const roomAfter = (small: number) => {
       for (let i = 0; i < small; i++) ahead.add(1)
       ahead.update()

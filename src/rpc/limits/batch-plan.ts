@@ -35,11 +35,11 @@ export class Plan implements BatchPlan {
   }
 
   fits(call: Call): 'yes' | 'apart' | 'no' {
-    const { method } = call
+    const { method, priority } = call
     // The last one may travel with the first one.
     if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
     const bytes = this.#replies.of(method)
-    if (this.#size.isFull(this.#bytes, bytes) || this.#fitsBudget?.(call) === false) return 'no'
+    if (this.#size.body.isFull(this.#bytes, bytes, priority) || this.#fitsBudget?.(call) === false) return 'no'
     this.#bytes += bytes
     this.#first ??= method
     this.#last = method

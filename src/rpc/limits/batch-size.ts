@@ -1,15 +1,6 @@
+import { BodySize } from './body-size.ts'
 import { LengthDoubt } from './length-doubt.ts'
 
-/**
- * Replies of one POST together, in bytes, beyond which another POST is better: a larger body would
- * be parsed in one long turn.
- */
-const GOOD_BODY_BYTES = 1.5 * 1024 * 1024
-/**
- * Replies that were expected to be smaller than this, in bytes, were not refused for their expected
- * size.
- */
-const LEAST_BYTES = 64 * 1024
 /**
  * Full POSTs in a row before a longer one is tried; doubled by each try that fails, at most 64
  * times.
@@ -18,7 +9,7 @@ const ENOUGH = 20
 const MOST_PATIENCE = 64
 /** How much longer, as a part of the length. */
 const MORE = 0.1
-/** What is left of a number of bytes that was too large. */
+/** What is left of a length with replies that were too large. */
 const FEWER = 3 / 4
 
 /**
@@ -41,13 +32,12 @@ type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly leng
 const NO_TRIAL: Trial = { state: 'none' }
 
 /**
- * How long batches may be: in calls, and in expected bytes of their replies. Both work alike:
+ * How long batches may be, in calls; `body` is about the bytes of their replies.
  *
  *     refused for its length:    calls = floor(length / 2), and `length` is never reached again
  *     timed out:                 calls = floor(length / 2)
  *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
- *     replies too large:         bytes = max(largest answered, 3/4 of the limit),
- *                                or half of the calls where bytes are not the reason
+ *     replies too large:         calls = floor(length / 2), where bytes are not the reason
  *     only the first answered:   calls = as many, after twice the same number
  *     failed without a reason:   see `LengthDoubt`
  *     after 20 full POSTs:       one tries 10 % more, while the others wait for it; 20 becomes
@@ -64,29 +54,22 @@ export class BatchSize {
    * Longest batch that was taken, as far as that still holds: POSTs of this length need no probe.
    */
   taken = 1
-  /** Most expected bytes of the replies to one POST. */
-  bytes = GOOD_BODY_BYTES
+  /** How large replies may be together. */
+  readonly body = new BodySize()
   /**
    * No POST of `calls` calls has been taken since they were made fewer: one is sent while the
    * others wait.
    */
   #isUnproven = false
-  /** Number of bytes that is never passed. */
-  #mostBytes = GOOD_BODY_BYTES
   /** Length that is never passed. */
   #ceiling: number
   #trial: Trial = NO_TRIAL
   #support: Support = 'unknown'
   /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
   #resume: number | undefined
-  /**
-   * POSTs of the most calls, and of the most bytes, that were answered in full one after the other.
-   */
+  /** POSTs of the most calls that were answered in full one after the other. */
   #longestInARow = 0
-  #largestInARow = 0
   #patience = 1
-  /** The most replies that were answered, in expected bytes. */
-  #provenBytes = 0
   /** Whether POSTs that fail without a reason are too long. */
   readonly #doubt = new LengthDoubt()
   /** How many calls were answered of a POST whose other calls have no reply. */
@@ -112,14 +95,6 @@ export class BatchSize {
     return this.#isUnproven && length > this.taken
   }
 
-  /**
-   * A POST with this many `bytes` expected already should not take a call with `more`. A limit of
-   * the endpoint is not passed, a good size may be.
-   */
-  isFull(bytes: number, more: number): boolean {
-    return bytes >= GOOD_BODY_BYTES || (this.bytes < GOOD_BODY_BYTES && bytes > 0 && bytes + more > this.bytes)
-  }
-
   /** A POST of `length` calls starts. */
   start(length: number): void {
     if (length > this.calls) this.#trial = { state: 'in-flight', length }
@@ -140,15 +115,11 @@ export class BatchSize {
   }
 
   /**
-   * A POST of `length` calls, and of this many expected bytes, was answered in full. When enough of
-   * them were, a longer one is tried.
+   * A POST of `length` calls, with this many expected bytes, was answered in full, and took this
+   * long. When enough of them were, a longer one is tried.
    */
-  worked(length: number, bytes = 0): void {
-    if (bytes > this.#provenBytes) this.#provenBytes = bytes
-    if (this.bytes < GOOD_BODY_BYTES && bytes >= this.bytes * FEWER && ++this.#largestInARow >= ENOUGH * this.#patience) {
-      this.#largestInARow = 0
-      this.bytes = Math.min(this.#mostBytes, this.bytes * (1 + MORE))
-    }
+  worked(length: number, bytes = 0, tookMs = 0): void {
+    this.body.worked(bytes, tookMs)
     this.#doubt.answered(length, this.calls)
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'
@@ -178,21 +149,13 @@ export class BatchSize {
    * reason.
    */
   tooLarge(length: number, bytes: number): void {
-    if (bytes <= this.#provenBytes || bytes < LEAST_BYTES) {
+    if (!this.body.refused(bytes)) {
       this.halve(length)
       return
     }
-    this.bytes = Math.min(this.bytes, Math.max(this.#provenBytes, bytes * FEWER))
-    this.#largestInARow = 0
     this.taken = Math.min(this.taken, Math.max(1, Math.floor(length * FEWER)))
     this.#isUnproven = true
     this.#trialFailed()
-  }
-
-  /** No POST is to have replies beyond this many bytes, which are hexline's own limit. */
-  stayWithin(limit: number): void {
-    this.#mostBytes = Math.min(this.#mostBytes, limit * FEWER)
-    this.bytes = Math.min(this.bytes, this.#mostBytes)
   }
 
   /**
@@ -201,6 +164,11 @@ export class BatchSize {
    */
   throttled(answered: number): void {
     if (answered > 0) this.#setCalls(Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2))))
+  }
+
+  /** A POST of `length` calls, and of this many expected bytes, timed out. */
+  timedOut(length: number, bytes: number): void {
+    if (!this.body.failed(bytes)) this.halve(length)
   }
 
   /** A POST of `length` calls timed out, or had replies that were too large. */
@@ -260,7 +228,8 @@ export class BatchSize {
       this.#trialFailed()
       return true
     }
-    const isProven = length === 1 || (length <= this.taken && bytes <= this.#provenBytes)
+    if (length > 1 && this.body.failed(bytes)) return true
+    const isProven = length === 1 || (length <= this.taken && this.body.isProven(bytes))
     const verdict = this.#doubt.failed({ length, isProven, sentAt }, this.calls, now)
     if (typeof verdict === 'number') {
       this.#setCalls(verdict)

@@ -132,7 +132,7 @@ export class EndpointLimits {
     return {
       pausedUntil: this.#pause.until,
       maxCalls: this.#size.calls,
-      bodyBytes: this.#size.bytes,
+      bodyBytes: this.#size.body.bytes,
       concurrency: this.#concurrency.limit,
       callsPerSecond: this.#pacer.perSecond ?? (isInUnits ? undefined : given?.perSecond),
       units: isInUnits ? given : undefined,
@@ -239,7 +239,7 @@ export class EndpointLimits {
 
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
     const tookMs = now - batch.sentAt
-    this.#replies.learn(answered, bytes, whole === 'answered' ? batch.expectedBytes : this.#replies.sum(answered))
+    this.#replies.learn(answered, bytes)
     this.#inFlight.took(tookMs)
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.worked(batch.nth, now)
@@ -260,8 +260,8 @@ export class EndpointLimits {
       this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
-    if (whole === 'answered') this.#size.worked(length, batch.expectedBytes)
-    else if (whole === 'timed-out' && length > 1) this.#size.halve(length)
+    if (whole === 'answered') this.#size.worked(length, batch.expectedBytes, now - batch.sentAt)
+    else if (whole === 'timed-out' && length > 1) this.#size.timedOut(length, batch.expectedBytes)
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
     else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
     else if (whole === 'unexplained' || whole === 'cut')
@@ -272,10 +272,10 @@ export class EndpointLimits {
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {
     const { size, limit } = refusal instanceof LimitError ? refusal : { size: 0, limit: 0 }
     // How large it would have been is known, and was not foreseen.
-    if (size > expectedBytes) this.#replies.learn(calls, size, expectedBytes)
+    if (size > expectedBytes) this.#replies.learn(calls, size)
     // What is beyond a limit of hexline's own says nothing about the endpoint. Where the endpoint
     // has cut it, its size is the limit.
-    if (size > limit) this.#size.stayWithin(limit)
+    if (size > limit) this.#size.body.stayWithin(limit)
     else this.#size.tooLarge(calls.length, Math.max(size, expectedBytes))
   }
 

@@ -21,15 +21,23 @@ export class ReplySizes {
   /** Expected size of the replies to these calls together, in bytes. */
   sum(calls: readonly Call[]): number {
     let bytes = 0
-    for (const call of calls) bytes += this.of(call.method)
+    let last: string | undefined
+    let ofLast = 0
+    for (const { method } of calls) {
+      if (method !== last) ofLast = this.of(method)
+      last = method
+      bytes += ofLast
+    }
     return bytes
   }
 
   /**
-   * The replies to `calls` had this many `bytes` together, where `expected` were. The share of each
-   * method is not known and need not be: every expectation is corrected by the same factor.
+   * The replies to `calls` had this many `bytes` together. The share of each method is not known
+   * and need not be: every expectation is corrected by the same factor. What was expected when the
+   * calls were sent does not matter: it has been corrected since.
    */
-  learn(calls: readonly Call[], bytes: number, expected: number): void {
+  learn(calls: readonly Call[], bytes: number): void {
+    const expected = this.sum(calls)
     if (expected === 0) return
     const factor = bytes / expected
     for (const method of methodsOf(calls)) {

@@ -230,8 +230,8 @@ describe('the length of batches', () => {
             expect(each).toBeGreaterThanOrEqual(1)
             expect(each).toBeLessThanOrEqual(maxCalls)
           }
-          expect(limits.bytes).toBeGreaterThan(0)
-          expect(limits.bytes).toBeLessThanOrEqual(1.5 * MiB)
+          expect(limits.body.bytes).toBeGreaterThan(0)
+          expect(limits.body.bytes).toBeLessThanOrEqual(4 * MiB)
         }
       }),
       { seed: 8 },
@@ -239,37 +239,40 @@ describe('the length of batches', () => {
   })
 })
 
-describe('the bytes of replies', () => {
-  test('that were refused are not requested again, and the length of batches stays', () => {
+describe('replies that were refused for their size', () => {
+  test('leave the length of batches alone', () => {
     const limits = new BatchSize(100)
     limits.worked(10, 0.5 * MiB)
     limits.tooLarge(30, 1.4 * MiB)
     expect(limits.calls).toBe(100)
-    expect(limits.isFull(1 * MiB, 0.1 * MiB)).toBe(true)
-    expect(limits.isFull(0.9 * MiB, 0.1 * MiB)).toBe(false)
+    expect(limits.body.isFull(1 * MiB, 0.1 * MiB, 'bulk')).toBe(true)
   })
 
-  test('never fall below an answered size: then the number of calls falls', () => {
+  test('lead to fewer calls where their size was answered before, or is small', () => {
     const limits = new BatchSize(100)
     limits.worked(10, MiB)
-    limits.tooLarge(30, 1.1 * MiB)
-    expect(limits.bytes).toBe(MiB)
     limits.tooLarge(30, MiB)
-    expect(limits.bytes).toBe(MiB)
     expect(limits.calls).toBe(15)
+    const small = new BatchSize(100)
+    small.tooLarge(100, 100 * 1024 * 0.5)
+    expect(small.calls).toBe(50)
   })
+})
 
-  test('of an unexpected size lead to fewer calls', () => {
-    const limits = new BatchSize(100)
-    limits.tooLarge(100, 100 * 1024 * 0.5)
-    expect(limits.calls).toBe(50)
-  })
-
-  test('grow back, and a single larger call is still sent', () => {
-    const limits = new BatchSize(100)
-    limits.tooLarge(30, 1.4 * MiB)
-    expect(limits.isFull(0, 10 * MiB)).toBe(false)
-    for (let i = 0; i < 500; i++) limits.worked(30, limits.bytes)
-    expect(limits.bytes).toBe(1.5 * MiB)
+describe('a batch with larger replies than any before', () => {
+  test('that fails without a reason, or times out, gets smaller ones and not fewer calls', () => {
+    for (const fail of [
+      (limits: BatchSize) => limits.failedUnexplained({ length: 20, bytes: 2 * MiB, sentAt: 1, now: 2 }),
+      (limits: BatchSize) => limits.timedOut(20, 2 * MiB),
+    ]) {
+      const limits = new BatchSize(100)
+      limits.worked(15, 1.5 * MiB, 100)
+      expect(limits.body.bytes).toBeGreaterThan(1.5 * MiB)
+      fail(limits)
+      expect([limits.calls, limits.body.bytes]).toEqual([100, 1.5 * MiB])
+      // What was answered is no reason.
+      fail(limits)
+      fail(limits)
+    }
   })
 })

@@ -1,0 +1,131 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BodySize } from '../../../src/rpc/limits/body-size.ts'
+
+const MiB = 1024 * 1024
+
+/**
+ * Sends POSTs of bulk calls, each as large as is good, to an endpoint that is this far away and
+ * sends this many bytes per ms. Returns the size of the last one.
+ */
+function work(body: BodySize, posts: number, { roundTripMs, perMs = Number.POSITIVE_INFINITY }: { roundTripMs: number; perMs?: number }): number {
+  // A small call, such as the one for the chain.
+  body.worked(100, roundTripMs)
+  for (let i = 0; i < posts; i++) body.worked(body.bytes, roundTripMs + body.bytes / perMs)
+  return body.bytes
+}
+
+describe('the body of bulk calls', () => {
+  test('grows to 4 MiB while most of the time is latency', () => {
+    expect(work(new BodySize(), 4, { roundTripMs: 100 })).toBeGreaterThan(3 * MiB)
+    expect(work(new BodySize(), 100, { roundTripMs: 100 })).toBe(4 * MiB)
+  })
+
+  test('stays where it is while most of the time is transfer, and no latency is no reason to grow', () => {
+    expect(work(new BodySize(), 100, { roundTripMs: 10, perMs: MiB / 50 })).toBe(1.5 * MiB)
+    expect(work(new BodySize(), 100, { roundTripMs: 0, perMs: MiB / 50 })).toBe(1.5 * MiB)
+    expect(work(new BodySize(), 100, { roundTripMs: 0 })).toBe(1.5 * MiB)
+  })
+
+  test('settles where a POST takes two or three round trips', () => {
+    const bytes = work(new BodySize(), 100, { roundTripMs: 100, perMs: MiB / 50 })
+    expect(100 + (bytes / MiB) * 50).toBeGreaterThan(200)
+    expect(100 + (bytes / MiB) * 50).toBeLessThan(300)
+  })
+
+  test('shrinks again when the endpoint gets slower, and grows again', () => {
+    const body = new BodySize()
+    work(body, 100, { roundTripMs: 100 })
+    expect(work(body, 100, { roundTripMs: 100, perMs: MiB / 1000 })).toBe(1.5 * MiB)
+    expect(work(body, 100, { roundTripMs: 100 })).toBe(4 * MiB)
+  })
+
+  test('does not grow for POSTs that are not full', () => {
+    const body = new BodySize()
+    for (let i = 0; i < 100; i++) body.worked(MiB, 100)
+    expect(body.bytes).toBe(1.5 * MiB)
+  })
+
+  test('never again exceeds 3/4 of one that failed without a reason, whatever was answered', () => {
+    const body = new BodySize()
+    work(body, 3, { roundTripMs: 100 })
+    expect(body.failed(3 * MiB)).toBe(true)
+    expect(work(body, 100, { roundTripMs: 100 })).toBe(2.25 * MiB)
+    expect(body.failed(2.5 * MiB)).toBe(true)
+    expect(work(body, 100, { roundTripMs: 100 })).toBe(1.875 * MiB)
+  })
+
+  test('does not shrink for a failure of what was answered before, or of what was good at first', () => {
+    const body = new BodySize()
+    work(body, 100, { roundTripMs: 100 })
+    expect(body.failed(4 * MiB)).toBe(false)
+    expect(body.bytes).toBe(4 * MiB)
+    expect(new BodySize().failed(1.5 * MiB)).toBe(false)
+  })
+
+  test('interactive calls keep to 1.5 MiB', () => {
+    const body = new BodySize()
+    work(body, 100, { roundTripMs: 100 })
+    expect(body.isFull(1.5 * MiB, 1, 'interactive')).toBe(true)
+    expect(body.isFull(1.5 * MiB, 1, 'bulk')).toBe(false)
+    expect(body.isFull(4 * MiB, 1, 'bulk')).toBe(true)
+  })
+})
+
+describe('a size that was refused', () => {
+  test('is not requested again', () => {
+    const body = new BodySize()
+    body.worked(0.5 * MiB, 100)
+    expect(body.refused(1.4 * MiB)).toBe(true)
+    for (const priority of ['interactive', 'bulk'] as const) {
+      expect(body.isFull(1 * MiB, 0.1 * MiB, priority)).toBe(true)
+      expect(body.isFull(0.9 * MiB, 0.1 * MiB, priority)).toBe(false)
+    }
+  })
+
+  test('leaves what was answered, and is no reason where that was as large, or where it is small', () => {
+    const body = new BodySize()
+    body.worked(MiB, 100)
+    expect(body.refused(1.1 * MiB)).toBe(true)
+    expect(body.bytes).toBe(MiB)
+    expect(body.refused(MiB)).toBe(false)
+    expect(body.bytes).toBe(MiB)
+    expect(new BodySize().refused(50 * 1024)).toBe(false)
+  })
+
+  test('is tried again, and a single larger call is still sent', () => {
+    const body = new BodySize()
+    body.refused(1.4 * MiB)
+    expect(body.isFull(0, 10 * MiB, 'bulk')).toBe(false)
+    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100)
+    expect(body.bytes).toBe(4 * MiB)
+  })
+
+  test('by a limit of hexline’s own is never passed', () => {
+    const body = new BodySize()
+    body.stayWithin(MiB)
+    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100)
+    expect(body.bytes).toBe(0.75 * MiB)
+  })
+})
+
+test('whatever happens, the size is within its bounds, and a first call always fits', () => {
+  const bytes = fc.integer({ min: 0, max: 50 * MiB })
+  const event = fc.oneof(
+    fc.tuple(fc.constantFrom('worked' as const), bytes, fc.integer({ min: 0, max: 60_000 })),
+    fc.tuple(fc.constantFrom('refused' as const, 'failed' as const), bytes),
+    fc.tuple(fc.constantFrom('stayWithin' as const), fc.integer({ min: 1024, max: 50 * MiB })),
+  )
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 200 }), (events) => {
+      const body = new BodySize()
+      for (const [what, size, tookMs = 0] of events) {
+        body[what](size, tookMs)
+        expect(body.bytes).toBeGreaterThan(0)
+        expect(body.bytes).toBeLessThanOrEqual(4 * MiB)
+        expect(body.isFull(0, 100 * MiB, 'bulk')).toBe(false)
+      }
+    }),
+    { seed: 8 },
+  )
+})
