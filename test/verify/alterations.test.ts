@@ -38,7 +38,15 @@ const MAY_BE_ABSENT = [
   ...['transactions.blockTimestamp', 'receipts.logs.blockTimestamp', 'transactions.v', 'transactions.yParity', 'transactions.chainId', 'transactions.gasPrice'],
   ...['receipts.type', 'receipts.to', 'receipts.contractAddress', 'receipts.effectiveGasPrice', 'receipts.blobGasUsed', 'receipts.logs.removed', 'size'],
   // Absent means null, 0 or empty.
-  ...['difficulty', 'transactions.to', 'transactions.accessList', 'withdrawals', 'transactions.blobVersionedHashes', 'uncles'],
+  ...[
+    'difficulty',
+    'transactions.to',
+    'transactions.accessList',
+    'transactions.accessList.storageKeys',
+    'withdrawals',
+    'transactions.blobVersionedHashes',
+    'uncles',
+  ],
 ]
 
 type Path = readonly (string | number)[]
