@@ -31,6 +31,17 @@ type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly leng
 
 const NO_TRIAL: Trial = { state: 'none' }
 
+/** A POST that was answered in full. */
+export interface WholeReply {
+  /** Its calls. */
+  readonly length: number
+  /** Expected size of its replies, in bytes. */
+  readonly bytes: number
+  readonly tookMs: number
+  /** About the time of a round trip, in ms; 0 where that is not known. */
+  readonly roundTripMs: number
+}
+
 /**
  * How long batches may be, in calls; `body` is about the bytes of their replies.
  *
@@ -115,11 +126,11 @@ export class BatchSize {
   }
 
   /**
-   * A POST of `length` calls, with this many expected bytes, was answered in full, and took this
-   * long. When enough of them were, a longer one is tried.
+   * A POST of `length` calls, with this many expected bytes, was answered in full. When enough of
+   * them were, a longer one is tried.
    */
-  worked(length: number, bytes = 0, tookMs = 0): void {
-    this.body.worked(bytes, tookMs)
+  worked({ length, bytes, tookMs, roundTripMs }: WholeReply): void {
+    this.body.worked(bytes, tookMs, roundTripMs)
     this.#doubt.answered(length, this.calls)
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'

@@ -50,8 +50,6 @@ export class BodySize {
   /** Bodies near the limit that were answered in a row. */
   #inARow = 0
   #patience = 1
-  /** The least time that a POST took: about a round trip, in ms. */
-  #leastMs = Number.POSITIVE_INFINITY
 
   /** Expected bytes of the replies to a POST of bulk calls. */
   get bytes(): number {
@@ -72,13 +70,15 @@ export class BodySize {
     return this.#limit < MOST_BYTES && bytes > 0 && bytes + more > this.#limit
   }
 
-  /** A POST with this many expected bytes was answered in full, and took this long. */
-  worked(bytes: number, tookMs: number): void {
+  /**
+   * A POST with this many expected bytes was answered in full, and took this long. The round trip
+   * is 0 where it is not known.
+   */
+  worked(bytes: number, tookMs: number, roundTripMs: number): void {
     this.#proven = Math.max(this.#proven, bytes)
-    this.#leastMs = Math.min(this.#leastMs, tookMs)
     if (bytes >= this.#good * NEARLY) {
-      if (tookMs < this.#leastMs * SHORT) this.#good = Math.min(this.#most, this.#good * GROWTH)
-      else if (tookMs > this.#leastMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
+      if (tookMs < roundTripMs * SHORT) this.#good = Math.min(this.#most, this.#good * GROWTH)
+      else if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
     }
     if (this.#limit < this.#highest && bytes >= this.#limit * FEWER && ++this.#inARow >= ENOUGH * this.#patience) {
       this.#inARow = 0

@@ -86,7 +86,12 @@ export class EndpointLimits {
   readonly #singleConcurrency: number
   /** The rate that the user gave. */
   readonly #given: Budget | undefined
+  readonly #isHeavy: (method: string) => boolean
   readonly #inFlight = new PostsInFlight()
+  /**
+   * The least time that a POST without heavy calls took, in ms: about a round trip. 0 until known.
+   */
+  #roundTripMs = 0
   /** One of them is a probe. */
   #isProbing = false
   /** Calls were answered since it last throttled. */
@@ -103,6 +108,7 @@ export class EndpointLimits {
     this.#heavyCalls = new HeavyCalls(isHeavy)
     this.#methods = new ThrottledMethods(backoff)
     this.#given = rate
+    this.#isHeavy = isHeavy
   }
 
   /** Another pacer decides when calls go from now on, in place of the rates of this endpoint. */
@@ -224,7 +230,7 @@ export class EndpointLimits {
     this.#inFlight.drop(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
     if (answered.length > 0) this.#learnFromAnswers(result, now)
-    this.#heavyCalls.learn(result, now)
+    this.#heavyCalls.learn(result, this.#roundTripMs, now)
     const resend = this.#learnSize(result, now)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
@@ -239,6 +245,7 @@ export class EndpointLimits {
 
   #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
     const tookMs = now - batch.sentAt
+    if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
     this.#replies.learn(answered, bytes)
     this.#inFlight.took(tookMs)
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
@@ -260,7 +267,7 @@ export class EndpointLimits {
       this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
-    if (whole === 'answered') this.#size.worked(length, batch.expectedBytes, now - batch.sentAt)
+    if (whole === 'answered') this.#size.worked({ length, bytes: batch.expectedBytes, tookMs: now - batch.sentAt, roundTripMs: this.#roundTripMs })
     else if (whole === 'timed-out' && length > 1) this.#size.timedOut(length, batch.expectedBytes)
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
     else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'

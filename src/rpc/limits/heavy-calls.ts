@@ -9,7 +9,8 @@ const LEAST_SHARE = 4
  */
 const MOST = 8
 /**
- * And where it does not: as many as it answers within this time, in ms, up to this many. Their
+ * And where it does not: as many as it answers within this time, in ms, without the round trip, up
+ * to this many. Their
  * replies may be a thousand times as large as those before, and all calls of a body that is too
  * large are sent again.
  */
@@ -40,11 +41,11 @@ export class HeavyCalls {
   }
 
   /** A POST has ended. It tells something if it held several heavy calls, all of one method. */
-  learn({ batch, whole }: BatchResult, now: number): void {
+  learn({ batch, whole }: BatchResult, roundTripMs: number, now: number): void {
     const { calls, sentAt } = batch
     const [{ method }] = calls as [Call]
     if (calls.length < MOST || !this.#isHeavy(method) || calls.some((call) => call.method !== method)) return
-    const quick = Math.min(MOST_QUICK, Math.max(MOST, Math.floor((QUICK_POST_MS * calls.length) / (now - sentAt))))
+    const quick = Math.min(MOST_QUICK, Math.max(MOST, Math.floor((QUICK_POST_MS * calls.length) / Math.max(0, now - sentAt - roundTripMs))))
     // A call that fails may take no time.
     const most = whole === 'answered' ? quick : Math.min(quick, this.#most.get(method) ?? MOST)
     this.#most.set(method, most)

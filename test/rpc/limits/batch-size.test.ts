@@ -5,6 +5,9 @@ import { runs } from '../../support/runs.ts'
 
 const MiB = 1024 * 1024
 
+/** A POST of this many calls was answered in full, after a round trip. */
+const worked = (limits: BatchSize, length: number, bytes = 0) => limits.worked({ length, bytes, tookMs: 100, roundTripMs: 100 })
+
 /**
  * Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up
  * to `most` calls. Returns the number of refused ones.
@@ -19,7 +22,7 @@ function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY)
       limits.refused(length)
     } else {
       limits.took(length, false)
-      limits.worked(length)
+      worked(limits, length)
     }
     limits.end(length)
   }
@@ -35,7 +38,7 @@ describe('the length of batches', () => {
     shorten(limits)
     expect(limits.calls).toBe(50)
     work(limits, 19)
-    limits.worked(49)
+    worked(limits, 49)
     expect(limits.most).toBe(50)
     work(limits, 1)
     expect(limits.most).toBe(55)
@@ -101,7 +104,7 @@ describe('the length of batches', () => {
     for (let i = 0; i < 5000; i++) {
       const length = limits.most
       limits.start(length)
-      if (length === 1) limits.worked(1)
+      if (length === 1) worked(limits, 1)
       else {
         tries++
         limits.failed(length)
@@ -125,7 +128,7 @@ describe('the length of batches', () => {
   test('does not change where a lone call fails and batches are known to be refused', () => {
     const limits = new BatchSize(100)
     limits.failed(100)
-    limits.worked(1)
+    worked(limits, 1)
     limits.failed(1)
     expect(limits.most).toBe(1)
   })
@@ -136,7 +139,7 @@ describe('the length of batches', () => {
     const fail = (limits: BatchSize, length: number, bytes = 0) => limits.failedUnexplained({ length, bytes, sentAt: ++now, now: ++now })
     const answer = (limits: BatchSize, length: number, bytes = 0) => {
       limits.took(length, false)
-      limits.worked(length, bytes)
+      worked(limits, length, bytes)
     }
 
     test('is halved from the second on, until one is answered, and the old one is tried again later', () => {
@@ -208,7 +211,7 @@ describe('the length of batches', () => {
     for (let i = 0; i < 3; i++) limits.answeredOnly(99, 100)
     expect(limits.calls).toBe(100)
     limits.halve(20)
-    for (let i = 0; i < 20; i++) limits.worked(10)
+    for (let i = 0; i < 20; i++) worked(limits, 10)
     expect(limits.most).toBe(11)
     limits.start(11)
     limits.answeredOnly(10, 11)
@@ -225,7 +228,8 @@ describe('the length of batches', () => {
       fc.property(fc.integer({ min: 1, max: 100 }), fc.array(event, { maxLength: 300 }), (maxCalls, events) => {
         const limits = new BatchSize(maxCalls)
         for (const [what, length, bytes = 0] of events) {
-          limits[what](length, bytes)
+          if (what === 'worked') worked(limits, length, bytes)
+          else limits[what](length, bytes)
           for (const each of [limits.calls, limits.most]) {
             expect(each).toBeGreaterThanOrEqual(1)
             expect(each).toBeLessThanOrEqual(maxCalls)
@@ -242,7 +246,7 @@ describe('the length of batches', () => {
 describe('replies that were refused for their size', () => {
   test('leave the length of batches alone', () => {
     const limits = new BatchSize(100)
-    limits.worked(10, 0.5 * MiB)
+    worked(limits, 10, 0.5 * MiB)
     limits.tooLarge(30, 1.4 * MiB)
     expect(limits.calls).toBe(100)
     expect(limits.body.isFull(1 * MiB, 0.1 * MiB, 'bulk')).toBe(true)
@@ -250,7 +254,7 @@ describe('replies that were refused for their size', () => {
 
   test('lead to fewer calls where their size was answered before, or is small', () => {
     const limits = new BatchSize(100)
-    limits.worked(10, MiB)
+    worked(limits, 10, MiB)
     limits.tooLarge(30, MiB)
     expect(limits.calls).toBe(15)
     const small = new BatchSize(100)
@@ -266,7 +270,7 @@ describe('a batch with larger replies than any before', () => {
       (limits: BatchSize) => limits.timedOut(20, 2 * MiB),
     ]) {
       const limits = new BatchSize(100)
-      limits.worked(15, 1.5 * MiB, 100)
+      worked(limits, 15, 1.5 * MiB)
       expect(limits.body.bytes).toBeGreaterThan(1.5 * MiB)
       fail(limits)
       expect([limits.calls, limits.body.bytes]).toEqual([100, 1.5 * MiB])

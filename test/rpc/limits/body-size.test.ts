@@ -9,9 +9,7 @@ const MiB = 1024 * 1024
  * sends this many bytes per ms. Returns the size of the last one.
  */
 function work(body: BodySize, posts: number, { roundTripMs, perMs = Number.POSITIVE_INFINITY }: { roundTripMs: number; perMs?: number }): number {
-  // A small call, such as the one for the chain.
-  body.worked(100, roundTripMs)
-  for (let i = 0; i < posts; i++) body.worked(body.bytes, roundTripMs + body.bytes / perMs)
+  for (let i = 0; i < posts; i++) body.worked(body.bytes, roundTripMs + body.bytes / perMs, roundTripMs)
   return body.bytes
 }
 
@@ -42,7 +40,7 @@ describe('the body of bulk calls', () => {
 
   test('does not grow for POSTs that are not full', () => {
     const body = new BodySize()
-    for (let i = 0; i < 100; i++) body.worked(MiB, 100)
+    for (let i = 0; i < 100; i++) body.worked(MiB, 100, 100)
     expect(body.bytes).toBe(1.5 * MiB)
   })
 
@@ -75,7 +73,7 @@ describe('the body of bulk calls', () => {
 describe('a size that was refused', () => {
   test('is not requested again', () => {
     const body = new BodySize()
-    body.worked(0.5 * MiB, 100)
+    body.worked(0.5 * MiB, 100, 100)
     expect(body.refused(1.4 * MiB)).toBe(true)
     for (const priority of ['interactive', 'bulk'] as const) {
       expect(body.isFull(1 * MiB, 0.1 * MiB, priority)).toBe(true)
@@ -85,7 +83,7 @@ describe('a size that was refused', () => {
 
   test('leaves what was answered, and is no reason where that was as large, or where it is small', () => {
     const body = new BodySize()
-    body.worked(MiB, 100)
+    body.worked(MiB, 100, 100)
     expect(body.refused(1.1 * MiB)).toBe(true)
     expect(body.bytes).toBe(MiB)
     expect(body.refused(MiB)).toBe(false)
@@ -97,30 +95,31 @@ describe('a size that was refused', () => {
     const body = new BodySize()
     body.refused(1.4 * MiB)
     expect(body.isFull(0, 10 * MiB, 'bulk')).toBe(false)
-    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100)
+    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100, 100)
     expect(body.bytes).toBe(4 * MiB)
   })
 
   test('by a limit of hexline’s own is never passed', () => {
     const body = new BodySize()
     body.stayWithin(MiB)
-    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100)
+    for (let i = 0; i < 1000; i++) body.worked(body.bytes, 100, 100)
     expect(body.bytes).toBe(0.75 * MiB)
   })
 })
 
 test('whatever happens, the size is within its bounds, and a first call always fits', () => {
   const bytes = fc.integer({ min: 0, max: 50 * MiB })
+  const ms = fc.integer({ min: 0, max: 60_000 })
   const event = fc.oneof(
-    fc.tuple(fc.constantFrom('worked' as const), bytes, fc.integer({ min: 0, max: 60_000 })),
+    fc.tuple(fc.constantFrom('worked' as const), bytes, ms, ms),
     fc.tuple(fc.constantFrom('refused' as const, 'failed' as const), bytes),
     fc.tuple(fc.constantFrom('stayWithin' as const), fc.integer({ min: 1024, max: 50 * MiB })),
   )
   fc.assert(
     fc.property(fc.array(event, { maxLength: 200 }), (events) => {
       const body = new BodySize()
-      for (const [what, size, tookMs = 0] of events) {
-        body[what](size, tookMs)
+      for (const [what, size, tookMs = 0, roundTripMs = 0] of events) {
+        body[what](size, tookMs, roundTripMs)
         expect(body.bytes).toBeGreaterThan(0)
         expect(body.bytes).toBeLessThanOrEqual(4 * MiB)
         expect(body.isFull(0, 100 * MiB, 'bulk')).toBe(false)

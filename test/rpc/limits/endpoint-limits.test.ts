@@ -141,33 +141,50 @@ describe('a plan', () => {
     expect(shareOf(64, 7, 'quick')).toBe(100)
   })
 
-  test('takes up to 24 heavy calls where the node answers as many within 250 ms, by the newest POST of at least eight', () => {
-    const limits = limitsWith()
-    const mostAfter = (count: number, tookMs: number, outcome: Outcome = answered(), method = 'heavy') => {
-      const batch = limits.started(callsOf(count, method), 0, false)
-      limits.finished(
-        batchResult(
-          batch,
-          Array.from({ length: count }, () => outcome),
-        ),
-        tookMs,
-      )
-      return planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy')[0] as Call }))
-    }
-    expect(mostAfter(7, 1)).toBe(8)
-    expect(mostAfter(8, 160)).toBe(12)
-    expect(mostAfter(8, 20)).toBe(24)
-    expect(mostAfter(1, 5000)).toBe(24)
-    expect(mostAfter(24, 5000, answered(), 'quick')).toBe(24)
-    expect(mostAfter(24, 400)).toBe(15)
-    expect(mostAfter(15, 5000)).toBe(8)
-    expect(mostAfter(8, 20)).toBe(24)
-    // Refused calls may have taken no time.
-    expect(mostAfter(24, 400, tooManyResults())).toBe(15)
-    expect(mostAfter(24, 20, tooManyResults())).toBe(15)
-    expect(mostAfter(24, 5000, timedOut())).toBe(8)
-    expect(mostAfter(24, 20, answered(), 'heavy too')).toBe(8)
-    expect(planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy too')[0] as Call }))).toBe(24)
+  describe('of heavy calls', () => {
+    const mostOf =
+      (limits: EndpointLimits) =>
+      (count: number, tookMs: number, outcome: Outcome = answered(), method = 'heavy') => {
+        const batch = limits.started(callsOf(count, method), 0, false)
+        limits.finished(
+          batchResult(
+            batch,
+            Array.from({ length: count }, () => outcome),
+          ),
+          tookMs,
+        )
+        return planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy')[0] as Call }))
+      }
+
+    test('takes up to 24 where the node answers as many within 250 ms, by the newest POST of at least eight', () => {
+      const limits = limitsWith()
+      const mostAfter = mostOf(limits)
+      expect(mostAfter(7, 1)).toBe(8)
+      expect(mostAfter(8, 160)).toBe(12)
+      expect(mostAfter(8, 20)).toBe(24)
+      expect(mostAfter(1, 5000)).toBe(24)
+      expect(mostAfter(24, 1, answered(), 'quick')).toBe(24)
+      expect(mostAfter(24, 400)).toBe(15)
+      expect(mostAfter(15, 5000)).toBe(8)
+      expect(mostAfter(8, 20)).toBe(24)
+      // Refused calls may have taken no time.
+      expect(mostAfter(24, 400, tooManyResults())).toBe(15)
+      expect(mostAfter(24, 20, tooManyResults())).toBe(15)
+      expect(mostAfter(24, 5000, timedOut())).toBe(8)
+      expect(mostAfter(24, 20, answered(), 'heavy too')).toBe(8)
+      expect(planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy too')[0] as Call }))).toBe(24)
+    })
+
+    test('does not count the round trip, by the quickest POST of other calls', () => {
+      const mostAfter = mostOf(limitsWith())
+      expect(mostAfter(8, 300)).toBe(8)
+      expect(mostAfter(1, 280, answered(), 'quick')).toBe(8)
+      expect(mostAfter(8, 300)).toBe(24)
+      expect(mostAfter(1, 5000, answered(), 'quick')).toBe(24)
+      expect(mostAfter(24, 680)).toBe(15)
+      expect(mostAfter(8, 280)).toBe(24)
+      expect(mostAfter(24, 5000)).toBe(8)
+    })
   })
 
   test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {
