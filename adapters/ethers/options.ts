@@ -23,10 +23,17 @@ export function splitOptions(options: object, hasClient: boolean): { ofEthers: J
   const pick = (names: readonly string[]) => Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== undefined && names.includes(name)))
   const ofEthers = pick(OF_ETHERS) as JsonRpcApiProviderOptions
   const ofClient = pick(CLIENT_OPTIONS) as ClientOptions
-  const { batchMaxCount, batchStallTime, pollingInterval } = ofEthers
+  const { batchMaxCount, batchStallTime, pollingInterval, polling, staticNetwork, cacheTimeout } = ofEthers
   const other = Object.keys(ofClient)[0] ?? (batchMaxCount === undefined ? undefined : 'batchMaxCount')
   if (hasClient && other !== undefined)
     throw new OptionError(other, 'undefined with a client, which has its own options', check.withoutText((options as Record<string, unknown>)[other]))
+  if (polling !== undefined) check.flag('polling', polling)
+  // A Network may come from another build of ethers.
+  if (!(staticNetwork == null || typeof staticNetwork === 'boolean' || typeof staticNetwork.matches === 'function'))
+    throw new OptionError('staticNetwork', 'true, false, null or a Network of ethers', check.withoutText(staticNetwork))
+  // Of ethers: one below 0 means that nothing is cached.
+  if (cacheTimeout !== undefined && !(typeof cacheTimeout === 'number' && !Number.isNaN(cacheTimeout)))
+    throw new OptionError('cacheTimeout', 'a number of ms, or -1 for no cache', check.withoutText(cacheTimeout))
   if (batchStallTime !== undefined) check.msOrZero('batchStallTime', batchStallTime)
   if (pollingInterval !== undefined) check.msOrZero('pollingInterval', pollingInterval)
   if (batchMaxCount === undefined || ofClient.batch !== undefined) return { ofEthers, ofClient }

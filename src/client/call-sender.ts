@@ -43,6 +43,7 @@ export function callSender(
     const given = settingsOf(request)
     const { method, params = [], as = 'value', required = false } = request
     if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
+    check.flag('required', required)
     const priority = given.priority ?? own.priority ?? 'interactive'
     const tally = request[TALLY]
     const now = clock.now()

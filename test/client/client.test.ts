@@ -297,7 +297,7 @@ describe('send', () => {
 
   test('checks the settings of the call as `with` does', async () => {
     const client = clientOf((await serve(honest)).url)
-    for (const settings of [{ deadlineMs: Number.NaN }, { attempts: 0 }, { priority: 'high' }, { signal: {} }]) {
+    for (const settings of [{ deadlineMs: Number.NaN }, { attempts: 0 }, { priority: 'high' }, { signal: {} }, { required: 1 }]) {
       const [option] = Object.keys(settings)
       expect(await errorOf(client.send({ method: 'eth_chainId', ...(settings as object) }))).toMatchObject({ name: 'OptionError', option })
     }

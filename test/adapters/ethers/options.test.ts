@@ -23,6 +23,10 @@ describe('the options of a provider', () => {
     [{ pollingIntervall: 1 }, false, 'pollingIntervall'],
     [{ batchStallTime: -1 }, false, 'batchStallTime'],
     [{ pollingInterval: '4000' }, false, 'pollingInterval'],
+    [{ polling: 'yes' }, false, 'polling'],
+    [{ staticNetwork: 5 }, false, 'staticNetwork'],
+    [{ staticNetwork: 'mainnet' }, true, 'staticNetwork'],
+    [{ cacheTimeout: '250' }, false, 'cacheTimeout'],
     [{ timeoutMs: 1 }, true, 'timeoutMs'],
     [{ batchMaxCount: 7 }, true, 'batchMaxCount'],
   ])('%j, with a client: %s, are refused', (options, hasClient, option) => {
