@@ -1,4 +1,4 @@
-import { Command, Help } from 'commander'
+import { Command, Help, type Option } from 'commander'
 import { nearestName } from '../nearest-name.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
@@ -36,7 +36,7 @@ export async function createProgram(version: string, messages: Messages, io: Io,
   const program = new Command('hexline').description('Talks to Ethereum nodes over JSON-RPC, and to a data service over REST.').version(version)
   for (const name of neededFor(io.args)) program.addCommand(await (COMMANDS[name] as (io: Io) => Promise<Command>)(io))
   for (const command of [program, ...program.commands, ...program.commands.flatMap(({ commands }) => commands)]) {
-    command.configureHelp({ subcommandTerm: (below) => below.name(), minWidthToWrap: NARROW, formatItem })
+    command.configureHelp({ subcommandTerm: (below) => below.name(), minWidthToWrap: NARROW, formatItem, optionDescription })
     command.configureOutput({
       writeOut: take,
       // Help where a command is missing, or where one was asked for that does not exist.
@@ -74,6 +74,11 @@ function formatItem(this: Help, term: string, termWidth: number, description: st
   const indent = ' '.repeat(6)
   if (description === '' || helpWidth - termWidth >= 2 * NARROW) return Help.prototype.formatItem.call(this, term, termWidth, description, helper)
   return `  ${term}\n${indent}${helper.boxWrap(description, helpWidth - indent.length).replaceAll('\n', `\n${indent}`)}`
+}
+
+/** What an option does. That a flag is off unless it is given goes without saying. */
+function optionDescription(this: Help, option: Option): string {
+  return Help.prototype.optionDescription.call(this, option).replace(' (default: false)', '')
 }
 
 /** Where an option is missing, commander does not tell of one that is only mistyped. */

@@ -66,6 +66,12 @@ describe('help and version go to the output', () => {
   })
 })
 
+it.each(['blocks', 'logs', 'follow', 'jobs'])('the help of %s names no default of flags, which are off', async (name) => {
+  const { printed } = await runIn(500, name, '--help')
+  expect(printed).toContain('(default: ')
+  expect(printed).not.toMatch(/default: (?:false|true|null|undefined)/)
+})
+
 describe('help fits a narrow terminal', () => {
   it.each(['blocks', 'call', 'export', 'sandbox', 'nft'])('%s --help', async (name) => {
     const { printed } = await runIn(40, name, '--help')
