@@ -3,9 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { encodeFrame } from '../../../src/ws/encode-frame.ts'
 import { TEXT } from '../../../src/ws/frames.ts'
 import { eventsOf } from '../../support/events.ts'
+import { steadyTime } from '../../support/held-time.ts'
 import { node } from '../../support/node.ts'
 import { type Answer, answerTo, clientOf, type Entry, read, right, serve, silent } from '../../support/server.ts'
 import { type Message, serveWebSocket } from '../../support/web-socket-server.ts'
+
+/** By the clock of the clients, which a test may hold. */
+const clientSleep = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
 /** Over real sockets. The rest of it is in route.test.ts, in virtual time. */
 describe('an endpoint that works on slow calls', () => {
@@ -41,6 +45,7 @@ describe('an endpoint that works on slow calls', () => {
   })
 
   test('keeps one whose large reply comes slowly, and holds up the answer', async () => {
+    steadyTime()
     const params = [{ blockHash: `0x${'1'.repeat(64)}` }]
     const slowly: Answer = async (request, response) => {
       const [entry] = request.entries as [Entry]
@@ -49,7 +54,7 @@ describe('an endpoint that works on slow calls', () => {
       response.writeHead(200, { 'content-type': 'application/json' })
       for (let sent = 0; sent < 30; sent++) {
         response.write(' ')
-        await sleep(100)
+        await clientSleep(100)
       }
       response.end(JSON.stringify(right(entry)))
     }
@@ -77,6 +82,7 @@ describe('a WebSocket endpoint', () => {
   }
 
   test('keeps a call whose long reply takes seconds to come: all other answers are behind it', async () => {
+    steadyTime()
     let sent = Promise.resolve()
     const inOrder = async (message: Message) => {
       const [entry] = message.entries
@@ -84,7 +90,7 @@ describe('a WebSocket endpoint', () => {
       const frame = encodeFrame(TEXT, JSON.stringify({ jsonrpc: '2.0', id: entry.id, result: 'x'.repeat(300_000) }), false)
       for (let i = 0; i < frame.length; i += 10_000) {
         message.peer.socket.write(frame.subarray(i, i + 10_000))
-        await sleep(100)
+        await clientSleep(100)
       }
     }
     const a = await serveWebSocket((message) => {
