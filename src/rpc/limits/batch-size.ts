@@ -1,4 +1,4 @@
-import { BodySize } from './body-size.ts'
+import { BodySize, type WholeFailure, type WholeReply } from './body-size.ts'
 import { LengthDoubt } from './length-doubt.ts'
 
 /**
@@ -30,17 +30,6 @@ type Support = 'unknown' | 'doubted' | 'singles' | 'failing' | 'batches'
 type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
 
 const NO_TRIAL: Trial = { state: 'none' }
-
-/** A POST that was answered in full. */
-export interface WholeReply {
-  /** Its calls. */
-  readonly length: number
-  /** Expected size of its replies, in bytes. */
-  readonly bytes: number
-  readonly tookMs: number
-  /** About the time of a round trip, in ms; 0 where that is not known. */
-  readonly roundTripMs: number
-}
 
 /**
  * How long batches may be, in calls; `body` is about the bytes of their replies.
@@ -125,12 +114,10 @@ export class BatchSize {
     if (length >= this.calls || !hadRoom) this.#isUnproven = false
   }
 
-  /**
-   * A POST of `length` calls, with this many expected bytes, was answered in full. When enough of
-   * them were, a longer one is tried.
-   */
-  worked({ length, bytes, tookMs, roundTripMs }: WholeReply): void {
-    this.body.worked(bytes, tookMs, roundTripMs)
+  /** A POST was answered in full. When enough of them were, a longer one is tried. */
+  worked(reply: WholeReply): void {
+    const { length } = reply
+    this.body.worked(reply)
     this.#doubt.answered(length, this.calls)
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'
@@ -177,9 +164,9 @@ export class BatchSize {
     if (answered > 0) this.#setCalls(Math.min(this.calls, Math.max(answered, Math.ceil(this.calls / 2))))
   }
 
-  /** A POST of `length` calls, and of this many expected bytes, timed out. */
-  timedOut(length: number, bytes: number): void {
-    if (!this.body.failed(bytes)) this.halve(length)
+  /** A POST timed out. */
+  timedOut(failure: WholeFailure): void {
+    if (!this.body.failed(failure)) this.halve(failure.length)
   }
 
   /** A POST of `length` calls timed out, or had replies that were too large. */
@@ -221,7 +208,9 @@ export class BatchSize {
       }
       return false
     }
-    const resume = Math.min(this.#ceiling, Math.max(this.calls, length, this.#resume ?? 1))
+    // A batch that is tried among single calls may have been too long, or its replies too large.
+    const next = this.#isTrial(length) ? Math.max(2, Math.floor(length / 2)) : Math.max(this.calls, length, this.#resume ?? 1)
+    const resume = Math.min(this.#ceiling, next)
     this.#setCalls(1)
     this.#resume = resume
     if (this.#support === 'unknown') this.#support = 'doubted'
@@ -230,16 +219,16 @@ export class BatchSize {
   }
 
   /**
-   * A POST of `length` calls, and of this many expected bytes, sent at `sentAt`, failed as a whole
-   * at `now`, by chance or because it was too long. True when its calls may do better in shorter
-   * ones.
+   * A POST failed as a whole, by chance or because it was too long. True when its calls may do
+   * better in shorter ones.
    */
-  failedUnexplained({ length, bytes, sentAt, now }: { length: number; bytes: number; sentAt: number; now: number }): boolean {
+  failedUnexplained(failure: WholeFailure): boolean {
+    const { length, bytes, sentAt, now } = failure
     if (this.#isTrial(length)) {
       this.#trialFailed()
       return true
     }
-    if (length > 1 && this.body.failed(bytes)) return true
+    if (length > 1 && this.body.failed(failure)) return true
     const isProven = length === 1 || (length <= this.taken && this.body.isProven(bytes))
     const verdict = this.#doubt.failed({ length, isProven, sentAt }, this.calls, now)
     if (typeof verdict === 'number') {

@@ -28,11 +28,32 @@ const MORE = 0.1
 /** What is left of a number of bytes that was too large. */
 const FEWER = 3 / 4
 
+/** A POST that was answered in full. */
+export interface WholeReply {
+  /** Its calls. */
+  readonly length: number
+  /** Expected size of its replies, in bytes. */
+  readonly bytes: number
+  readonly tookMs: number
+  /** About the time of a round trip, in ms; 0 where that is not known. */
+  readonly roundTripMs: number
+  /** No call had to wait for the next POST: a larger one would only leave slots empty. */
+  readonly hadRoom: boolean
+}
+
+/** A POST that failed as a whole. */
+export interface WholeFailure {
+  readonly length: number
+  readonly bytes: number
+  readonly sentAt: number
+  readonly now: number
+}
+
 /**
  * How large the replies to one POST may be together, in expected bytes.
  *
- *     bulk, under 2 round trips:   good * 1.25, up to 4 MiB: while most of the time is latency, more
- *                                  in a POST means more in flight
+ *     bulk, under 2 round trips:   good * 1.25, up to 4 MiB, where calls wait for a slot: while most
+ *                                  of the time is latency, more in a POST means more in flight
  *     bulk, over 3 round trips:    good / 1.25, down to 1.5 MiB, which is good for interactive calls
  *     refused for its size:        limit = max(largest answered, 3/4 of it)
  *     failed without a reason:     the same for what is good, down to 1.5 MiB
@@ -42,9 +63,11 @@ export class BodySize {
   /** What is good for bulk calls, and the most that it grows to. */
   #good = GOOD_BYTES
   #most = MOST_BYTES
+  /** When a failure last made it smaller. */
+  #smallerAt = Number.NEGATIVE_INFINITY
   /** What the endpoint takes, and the most that this grows to. */
-  #limit = MOST_BYTES
-  #highest = MOST_BYTES
+  #limit = Number.POSITIVE_INFINITY
+  #highest = Number.POSITIVE_INFINITY
   /** The most that was answered. */
   #proven = 0
   /** Bodies near the limit that were answered in a row. */
@@ -67,18 +90,15 @@ export class BodySize {
    */
   isFull(bytes: number, more: number, priority: 'interactive' | 'bulk'): boolean {
     if (bytes >= (priority === 'bulk' ? this.#good : GOOD_BYTES)) return true
-    return this.#limit < MOST_BYTES && bytes > 0 && bytes + more > this.#limit
+    return bytes > 0 && bytes + more > this.#limit
   }
 
-  /**
-   * A POST with this many expected bytes was answered in full, and took this long. The round trip
-   * is 0 where it is not known.
-   */
-  worked(bytes: number, tookMs: number, roundTripMs: number): void {
+  /** A POST was answered in full. */
+  worked({ bytes, tookMs, roundTripMs, hadRoom }: WholeReply): void {
     this.#proven = Math.max(this.#proven, bytes)
     if (bytes >= this.#good * NEARLY) {
-      if (tookMs < roundTripMs * SHORT) this.#good = Math.min(this.#most, this.#good * GROWTH)
-      else if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
+      if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
+      else if (tookMs < roundTripMs * SHORT && !hadRoom) this.#good = Math.min(this.#most, this.#good * GROWTH)
     }
     if (this.#limit < this.#highest && bytes >= this.#limit * FEWER && ++this.#inARow >= ENOUGH * this.#patience) {
       this.#inARow = 0
@@ -99,14 +119,19 @@ export class BodySize {
   }
 
   /**
-   * A POST with this many expected bytes failed without a reason. True where that may be because
-   * bodies have grown, which they do no more.
+   * A POST of several calls failed without a reason, or timed out. True where that may be because
+   * bodies have grown, and they are smaller since. False where they were no larger than they still
+   * are: their bytes cannot be made fewer.
    */
-  failed(bytes: number): boolean {
+  failed({ bytes, sentAt, now }: WholeFailure): boolean {
     if (bytes <= this.#proven || bytes <= GOOD_BYTES) return false
     this.#most = Math.max(GOOD_BYTES, Math.min(this.#most, bytes * FEWER))
-    this.#good = Math.min(this.#good, this.#most)
-    return true
+    const isSmaller = this.#most < this.#good
+    if (isSmaller) {
+      this.#good = this.#most
+      this.#smallerAt = now
+    }
+    return isSmaller || sentAt < this.#smallerAt
   }
 
   /** No POST is to have replies beyond this many bytes, which are hexline's own limit. */

@@ -257,6 +257,7 @@ export class EndpointLimits {
   /** Which calls may do better in a smaller batch. */
   #learnSize({ batch, answered, rejected, refusal, answeredFirst, whole }: BatchResult, now: number): Consequences['resend'] {
     const { length } = batch.calls
+    const { sentAt, expectedBytes: bytes } = batch
     if (answered.length + rejected > 0 && refusal === undefined && answeredFirst === 0) this.#size.took(length, batch.hadRoom)
     if (refusal !== undefined) {
       if (refusal.kind === 'response-too-large') this.#learnTooLarge(batch, refusal)
@@ -267,13 +268,18 @@ export class EndpointLimits {
       this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
-    if (whole === 'answered') this.#size.worked({ length, bytes: batch.expectedBytes, tookMs: now - batch.sentAt, roundTripMs: this.#roundTripMs })
-    else if (whole === 'timed-out' && length > 1) this.#size.timedOut(length, batch.expectedBytes)
+    if (whole === 'answered')
+      this.#size.worked({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom: batch.hadRoom || this.#hadFreeSlots(batch) })
+    else if (whole === 'timed-out' && length > 1) this.#size.timedOut({ length, bytes, sentAt, now })
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
     else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
-    else if (whole === 'unexplained' || whole === 'cut')
-      return this.#size.failedUnexplained({ length, bytes: batch.expectedBytes, sentAt: batch.sentAt, now }) ? 'all' : 'none'
+    else if (whole === 'unexplained' || whole === 'cut') return this.#size.failedUnexplained({ length, bytes, sentAt, now }) ? 'all' : 'none'
     return 'none'
+  }
+
+  /** Whether another POST of bulk calls could start with this one. One slot is kept from them. */
+  #hadFreeSlots({ nth }: BatchInFlight): boolean {
+    return nth < Math.min(this.#batchConcurrency, this.#concurrency.limit) - 1
   }
 
   #learnTooLarge({ calls, expectedBytes }: BatchInFlight, refusal: HexlineError): void {

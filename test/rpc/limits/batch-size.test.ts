@@ -6,7 +6,7 @@ import { runs } from '../../support/runs.ts'
 const MiB = 1024 * 1024
 
 /** A POST of this many calls was answered in full, after a round trip. */
-const worked = (limits: BatchSize, length: number, bytes = 0) => limits.worked({ length, bytes, tookMs: 100, roundTripMs: 100 })
+const worked = (limits: BatchSize, length: number, bytes = 0) => limits.worked({ length, bytes, tookMs: 100, roundTripMs: 100, hadRoom: false })
 
 /**
  * Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up
@@ -116,6 +116,23 @@ describe('the length of batches', () => {
     // Later the server accepts them.
     work(limits, 5000)
     expect(limits.calls).toBe(100)
+  })
+
+  test('is one until a batch is answered; each that is tried has half of the calls of the one before', () => {
+    const limits = new BatchSize(100)
+    limits.failed(100)
+    const tried: number[] = []
+    for (let i = 0; i < 5000 && limits.calls === 1; i++) {
+      const length = limits.most
+      limits.start(length)
+      if (length > 1) tried.push(length)
+      // HTTP 502 for long ones, or for those with large replies.
+      if (length > 12) limits.failed(length)
+      else worked(limits, length)
+      limits.end(length)
+    }
+    expect(tried).toEqual([100, 50, 25, 12])
+    expect(limits.calls).toBe(12)
   })
 
   test('does not change if a batch fails that is like answered ones', () => {
@@ -267,16 +284,28 @@ describe('a batch with larger replies than any before', () => {
   test('that fails without a reason, or times out, gets smaller ones and not fewer calls', () => {
     for (const fail of [
       (limits: BatchSize) => limits.failedUnexplained({ length: 20, bytes: 2 * MiB, sentAt: 1, now: 2 }),
-      (limits: BatchSize) => limits.timedOut(20, 2 * MiB),
+      (limits: BatchSize) => limits.timedOut({ length: 20, bytes: 2 * MiB, sentAt: 1, now: 2 }),
     ]) {
       const limits = new BatchSize(100)
       worked(limits, 15, 1.5 * MiB)
       expect(limits.body.bytes).toBeGreaterThan(1.5 * MiB)
       fail(limits)
       expect([limits.calls, limits.body.bytes]).toEqual([100, 1.5 * MiB])
-      // What was answered is no reason.
+    }
+  })
+
+  test('that fails although bodies cannot be smaller, or times out, gets fewer calls', () => {
+    for (const fail of [
+      (limits: BatchSize) => {
+        limits.failedUnexplained({ length: 16, bytes: 1.6 * MiB, sentAt: 1, now: 2 })
+        limits.failedUnexplained({ length: 16, bytes: 1.6 * MiB, sentAt: 3, now: 4 })
+      },
+      (limits: BatchSize) => limits.timedOut({ length: 16, bytes: 1.6 * MiB, sentAt: 1, now: 2 }),
+    ]) {
+      const limits = new BatchSize(100)
+      worked(limits, 10, MiB)
       fail(limits)
-      fail(limits)
+      expect(limits.calls).toBe(8)
     }
   })
 })

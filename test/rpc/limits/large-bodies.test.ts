@@ -29,11 +29,16 @@ const faraway =
 async function work(client: Client, calls: number): Promise<void> {
   let next = 0
   await Promise.all(
-    Array.from({ length: 200 }, async () => {
+    Array.from({ length: 400 }, async () => {
       while (next < calls) await client.request({ method: 'eth_getBlockByNumber', params: [`0x${(next++).toString(16)}`, true] })
     }),
   )
 }
+
+const BREAK_OFF: [string, (request: Received) => void][] = [
+  ['ends the connection', ({ socket }) => void socket.destroy()],
+  ['says nothing', () => {}],
+]
 
 describe('an endpoint that is far away', () => {
   test.each([
@@ -49,10 +54,15 @@ describe('an endpoint that is far away', () => {
     expect(Math.max(...sizes.slice(20))).toBeLessThan(good + 2 * EACH)
   })
 
-  test.each<[string, (request: Received) => void]>([
-    ['ends the connection', ({ socket }) => void socket.destroy()],
-    ['says nothing', () => {}],
-  ])('and %s at bodies beyond 2.5 MiB: they stay below it after a few, and calls are as many', async (_, breakOff) => {
+  test('gets several POSTs at a time where few calls wait', async () => {
+    const sizes: number[] = []
+    const server = await serve(faraway((bytes) => sizes.push(bytes) > 0))
+    const client = clientOf(server.url).with({ priority: 'bulk' })
+    for (let i = 0; i < 25; i++) await work(client, 40)
+    expect(Math.max(...sizes.slice(20))).toBeLessThan(1.5 * MiB + 2 * EACH)
+  })
+
+  test.each(BREAK_OFF)('and %s at bodies beyond 2.5 MiB: they stay below it after a few, and calls are as many', async (_, breakOff) => {
     const broken: number[] = []
     let isLimited = false
     const server = await serve(
@@ -72,5 +82,24 @@ describe('an endpoint that is far away', () => {
     // Those that were in flight when the first one failed.
     expect(broken.length).toBeLessThan(10)
     expect(Math.max(...server.requests.slice(-10).map(({ entries }) => entries.length * EACH))).toBeGreaterThan(1.4 * MiB)
+  })
+
+  test.each(BREAK_OFF)('and %s at bodies beyond 1.2 MiB, which have not grown: batches get fewer calls', async (_, breakOff) => {
+    let broken = 0
+    let isLimited = false
+    const server = await serve(
+      faraway((bytes, request) => {
+        if (bytes <= 1.2 * MiB || !isLimited) return true
+        broken++
+        breakOff(request)
+        return false
+      }),
+    )
+    const client = clientOf(server.url, { timeoutMs: 2000 }).with({ priority: 'bulk' })
+    // Sizes are known, and no body as large as is good was answered.
+    for (let i = 0; i < 3; i++) await work(client, 1)
+    isLimited = true
+    await work(client, 500)
+    expect(broken).toBeLessThan(12)
   })
 })
