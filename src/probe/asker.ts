@@ -3,7 +3,7 @@ import { type ErrorKind, HexlineError } from '../errors.ts'
 import { type Outcome, ownRead, type Post } from '../rpc/call.ts'
 import { CallFailure } from '../rpc/call-failure.ts'
 import { isThrottled } from '../rpc/failure-kinds.ts'
-import { type Attempts, repeat } from '../rpc/retry.ts'
+import { type Repeatable, repeat } from '../rpc/retry.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { excerpt } from '../text.ts'
 import { systemClock } from '../wait/clock.ts'
@@ -102,7 +102,7 @@ export class Asker {
       if (error !== undefined) throw new CallFailure(error, 1, error.endpoint)
       return heard
     }
-    const attempts: Attempts<readonly Heard[]> = {
+    const task: Repeatable<readonly Heard[]> = {
       method: 'probe',
       signal: this.#options.signal,
       deadline: Number.POSITIVE_INFINITY,
@@ -116,7 +116,7 @@ export class Asker {
       giveUp: () => heard,
     }
     const waiting = { clock: systemClock, sleep: (_: unknown, until: number) => this.#sleep(until - systemClock.now()) }
-    return attempt().catch((reason) => repeat(reason, attempts, (error, _, now) => now + pauseAfter(error), waiting))
+    return attempt().catch((reason) => repeat(reason, task, (error, _, now) => now + pauseAfter(error), waiting))
   }
 
   /** The same, once. Notes what it means for the calls after it. */

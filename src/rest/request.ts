@@ -8,7 +8,7 @@ import { type Scrub, scrubber, scrubStart } from '../http/secrets.ts'
 import { patienceAfter } from '../rpc/call.ts'
 import { errorFor } from '../rpc/call-failure.ts'
 import { mayRepeat } from '../rpc/failure-kinds.ts'
-import { type Attempts, repeat, reportRetry } from '../rpc/retry.ts'
+import { type Repeatable, repeat, reportRetry } from '../rpc/retry.ts'
 import { jittered, limitResetMs, retryAfterMs, waitSaid } from '../rpc/retry-delay.ts'
 import { LONGEST_MESSAGE } from '../text.ts'
 import type { Waiter } from '../wait/waiting.ts'
@@ -79,7 +79,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     }
     return endpoint.run({ ...waiter, run })
   }
-  const attempts: Attempts<unknown> = {
+  const task: Repeatable<unknown> = {
     ...waiter,
     attempts: settings.attempts,
     mayRepeat: ({ error }) => mayRepeat(error) === true,
@@ -87,7 +87,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     beforeWait: (failure, attempt, waitMs) => reportRetry(operation, failure, attempt, waitMs),
   }
   const first = get(settings.attempts > 1 ? 0 : Number.POSITIVE_INFINITY)
-  const answer = await first.catch((reason) => repeat(reason, attempts, jittered(settings.backoff), waiting))
+  const answer = await first.catch((reason) => repeat(reason, task, jittered(settings.backoff), waiting))
   if (answer instanceof ServiceError) throw errorFor(answer, gets)
   return { body: answer, attempts: gets }
 }

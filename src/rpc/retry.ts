@@ -7,6 +7,7 @@ import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failur
 import { Doubts, pauses, type Recovery } from './recovery.ts'
 import { type Backoff, jittered, type RetryAt } from './retry-delay.ts'
 
+/** Delays of the retry layer, and what it may repeat beyond safe calls. */
 export interface RetryOptions extends Backoff {
   readonly waiting: Waiting
   /** What is known, beyond JSON-RPC, about calls that must not simply run twice. */
@@ -15,7 +16,7 @@ export interface RetryOptions extends Backoff {
 
 /**
  * The retry layer: sends a call again after a failure that may pass. The loop is `repeat`, below;
- * `callAttempts`, at the end, says how a call takes part in it.
+ * `repeatableCall`, at the end, says how a call takes part in it.
  *
  * - Replay safety: a safe call is repeated after any failure whose kind allows it
  *   (`failure-kinds.ts`). An unsafe call is repeated only if the failure proves that it did not
@@ -34,11 +35,11 @@ export interface RetryOptions extends Backoff {
  */
 export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
   const retryAt = jittered(backoff)
-  const attemptsOf = (call: Call, next: Send) => {
-    return callAttempts(call, next, call.safe ? undefined : new Doubts(call, next, recovery, pauses(call, backoff, waiting)))
+  const taskOf = (call: Call, next: Send) => {
+    return repeatableCall(call, next, call.safe ? undefined : new Doubts(call, next, recovery, pauses(call, backoff, waiting)))
   }
   // A call that does not fail costs one promise here: all else is made after its first failure.
-  return (next) => (call) => next(call).catch((reason) => repeat(reason, attemptsOf(call, next), retryAt, waiting))
+  return (next) => (call) => next(call).catch((reason) => repeat(reason, taskOf(call, next), retryAt, waiting))
 }
 
 /**
@@ -53,7 +54,7 @@ const PATIENT_EVERY = 4
  * deadline; then it rejects at once, with the last failure. A throttled attempt did not run, so it
  * does not count as failed, and is repeated until the deadline.
  */
-export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
+export async function repeat<T>(reason: unknown, task: Repeatable<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
   let previous: CallFailure | undefined
   let firstFailedAt: number | undefined
   for (let posts = 0, failed = 0, stalls = 0; ; ) {
@@ -62,13 +63,14 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
     const { error } = failure
     posts += failure.posts
     const now = waiting.clock.now()
-    const counts = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
-    if (counts) {
+    const isCounted = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
+    if (isCounted) {
       failed++
       firstFailedAt ??= now
     }
     const isNextLast = failed === task.attempts - 1
-    const nextAt = (lastSince?: number) => Math.max(now, retryAt(error, counts ? failed : 1, now, lastSince))
+    const nextAt = (lastSince?: number) => Math.max(now, retryAt(error, isCounted ? failed : 1, now, lastSince))
+    // A longer wait precedes the last attempt, unless it would outlast the deadline.
     const fullWaitEnd = nextAt(isNextLast ? firstFailedAt : undefined)
     const until = fullWaitEnd < task.deadline ? fullWaitEnd : nextAt()
     if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
@@ -94,17 +96,15 @@ export async function repeat<T>(reason: unknown, task: Attempts<T>, retryAt: Ret
 }
 
 /** How a task ends that is not attempted again after `failure`: with a result, or an error. */
-function endingOf<T>(task: Attempts<T>, failure: CallFailure, previous: CallFailure | undefined, now: number): T | HexlineError | Promise<T | HexlineError> {
+function endingOf<T>(task: Repeatable<T>, failure: CallFailure, previous: CallFailure | undefined, now: number): T | HexlineError | Promise<T | HexlineError> {
   // If this attempt failed only because the deadline passed, the failure before it explains more.
   const isCutByDeadline = failure.error.kind === 'timeout' && now >= task.deadline
   const last = previous !== undefined && isCutByDeadline ? previous : failure
   return task.giveUp === undefined ? last.error : task.giveUp(failure, last)
 }
 
-/**
- * A task that `repeat` may attempt several times: a call, a GET of the REST API, a probe's call.
- */
-export interface Attempts<T> extends Waiter {
+/** What `repeat` may attempt several times: a call, a GET of the REST API, a probe's call. */
+export interface Repeatable<T> extends Waiter {
   /**
    * How often it may fail, the first attempt included. Being throttled counts only where this is 1,
    * unless `waits` is true.
@@ -134,8 +134,8 @@ export interface Attempts<T> extends Waiter {
   giveUp?(failure: CallFailure, last: CallFailure): T | HexlineError | Promise<T | HexlineError>
 }
 
-/** The attempts of a call. `doubts` is undefined for a safe call. */
-function callAttempts(call: Call, next: Send, doubts: Doubts | undefined): Attempts<Reply> {
+/** A call, as `repeat` takes it. `doubts` is undefined for a safe call. */
+function repeatableCall(call: Call, next: Send, doubts: Doubts | undefined): Repeatable<Reply> {
   const { method, signal, deadline, attempts, safe, whilePaused } = call
   return {
     method,
