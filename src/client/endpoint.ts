@@ -9,7 +9,7 @@ import { createExchange } from '../http/create-exchange.ts'
 import { BodyProgress } from '../http/progress.ts'
 import { type Scrub, scrubber } from '../http/secrets.ts'
 import type { Post } from '../rpc/call.ts'
-import { userPost } from '../rpc/post/custom-post.ts'
+import { customPost } from '../rpc/post/custom-post.ts'
 import { watched } from '../rpc/post/observe.ts'
 import { createPost } from '../rpc/post/post.ts'
 import { show } from '../text.ts'
@@ -71,7 +71,7 @@ export function connect(endpoint: Endpoint, settings: Settings, ids: { next: num
       name,
       origin: name,
       fingerprint: () => name,
-      post: watched(name, userPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock),
+      post: watched(name, customPost(name, endpoint, settings.timeoutMs, alarms), alarms.clock),
       async close() {},
     }
   }

@@ -9,7 +9,7 @@ import { isFailure } from '../failure-kinds.ts'
  * heeds its signal or not. Its errors stay the user's, who may share or freeze them: what it gives
  * are copies, which bear the endpoint's name.
  */
-export function userPost(name: string, post: Post, timeoutMs: number, alarms: Alarms): Post {
+export function customPost(name: string, post: Post, timeoutMs: number, alarms: Alarms): Post {
   const copied = <T>(outcome: T): T => (isFailure(outcome) ? Object.assign(copyError(outcome), { endpoint: name }) : outcome)
   return (calls, signal) =>
     new Promise((resolve, reject) => {
