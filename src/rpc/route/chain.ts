@@ -25,10 +25,10 @@ export class Chain {
   }
 
   /**
-   * The endpoint has answered: it is on the chain with this id, or does not tell. What is wrong,
-   * where that is another chain than the one that is known.
+   * The endpoint has answered: it is on the chain with this id, or does not tell. Gives the error
+   * for another chain than the known one.
    */
-  faultOf(id: number | undefined, endpoint: string): IntegrityError | undefined {
+  answered(id: number | undefined, endpoint: string): IntegrityError | undefined {
     this.#know()
     if (id === undefined) return undefined
     if (this.id === undefined) {

@@ -68,7 +68,7 @@ export class OwnChain {
   /** Throws when it is another one than that of the others; the endpoint is never used again. */
   #check(id: number | undefined, call: Call): void {
     const { name } = this.#queue
-    const fault = this.#chain.faultOf(id, name)
+    const fault = this.#chain.answered(id, name)
     if (fault === undefined) {
       this.#isRight = true
       return

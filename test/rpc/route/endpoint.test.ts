@@ -147,7 +147,7 @@ describe('the request for the newest block', () => {
     expect(endpoint.isAskedForHead).toBe(true)
     await new Promise((resolve) => setImmediate(resolve))
     expect([methods(), group.chain.id, endpoint.blocks.head.number]).toEqual([['chain', 'head'], undefined, -1])
-    group.chain.faultOf(5, 'another')
+    group.chain.answered(5, 'another')
     await asked
     expect([endpoint.isAskedForHead, endpoint.blocks.head.number, endpoint.wrong]).toEqual([false, 100, undefined])
   })
