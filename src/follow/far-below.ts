@@ -9,7 +9,7 @@ const ENOUGH_LOOKS = 4
 
 /**
  * Notices a head that stays far below where the stream is. A head that goes back by a few blocks
- * means nothing.
+ * means nothing. Each look is reported, and counts.
  */
 export class FarBelow {
   readonly #chain: HeldChain
@@ -23,16 +23,16 @@ export class FarBelow {
   }
 
   /** A look before the first block was delivered. True if the start lies far above the chain. */
-  isStartFalse(head: number): boolean {
+  lookedBeforeStart(head: number): boolean {
     this.#belowStart = head + NEAR < this.#chain.from ? this.#belowStart + 1 : 0
     return this.#belowStart >= ENOUGH_LOOKS
   }
 
   /**
-   * A look that found nothing to do. An error, once, if the node has lost its blocks, or is another
-   * one than before.
+   * A look that found nothing to do. Gives an error, once, if the node has lost its blocks, or is
+   * another one than before.
    */
-  lag(target: Target | undefined): IntegrityError | undefined {
+  lookedInVain(target: Target | undefined): IntegrityError | undefined {
     const { tip } = this.#chain
     const isFarBelow = target !== undefined && tip !== undefined && target.number + NEAR < tip.number
     this.#belowTip = isFarBelow ? this.#belowTip + 1 : 0

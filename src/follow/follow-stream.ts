@@ -184,7 +184,7 @@ class Follower<I, L, T> {
       this.#pace.missed()
       this.#contradictions = 0
       this.#report.tellOfWaiting()
-      const lag = this.#farBelow.lag(target)
+      const lag = this.#farBelow.lookedInVain(target)
       // The stream waits until the node has what was delivered, which may be for ever.
       if (lag !== undefined) this.#report.tell(lag)
       return 'wait'
@@ -205,7 +205,7 @@ class Follower<I, L, T> {
    */
   #checkStart(head: number): void {
     const mayBeFalse = this.#job.from === 'latest' && this.#report.blocks === 0
-    if (mayBeFalse && this.#farBelow.isStartFalse(head)) this.#chain.beginAt(head)
+    if (mayBeFalse && this.#farBelow.lookedBeforeStart(head)) this.#chain.beginAt(head)
   }
 
   async #target(client: Client): Promise<Target | undefined> {
