@@ -23,6 +23,7 @@ export async function findFate(client: Client, chain: HeldChain): Promise<Fate> 
   const { tip, oldest, from } = chain
   if (tip === undefined || oldest === undefined) return { type: 'same' }
   const asked = new Map<number, string | null>()
+  let isReplaced = false
   for (let number = tip.number, turn = 0; number >= oldest.number; turn++) {
     const last = Math.max(oldest.number, number - (SIZES[turn] ?? HELD) + 1)
     const heights = Array.from({ length: number - last + 1 }, (_, i) => number - i)
@@ -31,11 +32,11 @@ export async function findFate(client: Client, chain: HeldChain): Promise<Fate> 
     const found = chain.compare(asked)
     if (found.type === 'same') return found
     if (found.type === 'ancestor') return { type: 'replaced', ancestor: found.number, older: [] }
+    isReplaced = found.isReplaced
     number = last - 1
   }
-  const { isReplaced } = chain.compare(asked) as { readonly isReplaced?: boolean }
   // The node has none of their heights: it is far behind.
-  if (isReplaced !== true) return { type: 'same' }
+  if (!isReplaced) return { type: 'same' }
   return searchByHash(client, oldest, tip.number - oldest.number + 1, from)
 }
 
