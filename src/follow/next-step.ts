@@ -22,22 +22,25 @@ export type Step =
 /** Blocks below the target, from which on blocks are near: twice what reorganisations reach. */
 export const NEAR = 128
 
-/**
- * What a stream does next, by what it has delivered and what a node has. A node that is shorter may
- * just lag behind, so only a different hash at the same height is a reason to compare. Where the
- * hash is not known, being shorter is such a reason: comparing costs a call, and shows what a node
- * that lags has.
- */
+/** What a stream does next, by what it has delivered and what a node has. */
 export function nextStep(chain: HeldChain, target: Target | undefined): Step {
   if (target === undefined) return { type: 'wait' }
-  const { next, tip } = chain
-  const { number, hash } = target
-  if (number >= next) {
-    const isFar = number - next >= 2 * NEAR
-    return { type: isFar ? 'catch-up' : 'fetch', from: next, to: isFar ? number - NEAR : number }
-  }
-  if (tip === undefined) return { type: 'wait' }
-  if (hash === undefined) return { type: number < tip.number ? 'compare' : 'wait' }
+  const { number } = target
+  const { next: from } = chain
+  if (number - from >= 2 * NEAR) return { type: 'catch-up', from, to: number - NEAR }
+  if (number >= from) return { type: 'fetch', from, to: number }
+  return { type: mayBeReplaced(chain, target) ? 'compare' : 'wait' }
+}
+
+/**
+ * Whether a node that has no next block may have replaced one that was delivered. It may also lag
+ * behind, so a lower head is no reason, but a different hash at the same height is one. Without a
+ * hash, a lower head has to do: comparing costs a call, and shows what a node that lags has.
+ */
+function mayBeReplaced(chain: HeldChain, { number, hash }: Target): boolean {
+  const { tip } = chain
+  if (tip === undefined) return false
+  if (hash === undefined) return number < tip.number
   const held = chain.hashAt(number)
-  return { type: held !== undefined && held !== hash ? 'compare' : 'wait' }
+  return held !== undefined && held !== hash
 }
