@@ -145,38 +145,41 @@ export class Auditor<T> {
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (let number = page.from; number <= page.to; number++) {
       const { value: block } = (await this.#stream.next()) as IteratorYieldResult<AuditedBlock<T>>
-      const proven = this.#proveBlock(number, given.get(number) ?? [], block)
-      if (Array.isArray(proven)) found.set(number, proven)
-      else if (proven !== undefined)
+      const result = this.#proveBlock(number, given.get(number) ?? [], block)
+      if (result.type === 'proven') found.set(number, result.items)
+      else if (result.type === 'fetch')
         await fetches.add(async () => {
-          found.set(number, await proven())
+          found.set(number, await result.fetch())
         })
     }
     await fetches.end()
     return found.size === 0 ? page.items : mergeBlocks(page, given, found)
   }
 
-  /**
-   * The logs of a block that has been read. A function fetches its receipts first, once there is
-   * room for that. Undefined if the logs that were given stay as they are.
-   */
-  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): T[] | (() => Promise<T[]>) | undefined {
-    const { blockHash, logOf } = this.#options
+  /** Proves the logs of a block by its header or its receipts, whichever was read. */
+  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): BlockResult<T> {
+    const { blockHash } = this.#options
     if (blockHash !== undefined && header.hash !== blockHash) {
       this.#verdicts.countUnproven(REPLACED)
-      return undefined
+      return AS_GIVEN
     }
-    if (receipts !== undefined) {
-      this.#verdicts.counts.fetched++
-      const fitsRoot = this.#verdicts.fitsRoot(header, receipts.linked)
-      if (fitsRoot !== false) return this.#verdicts.resolve(number, given, { header, items: receipts.items, fitsRoot })
-      const all = { header, items: receipts.items, receipts: receipts.linked, endpoint: undefined }
-      return async () => this.#verdicts.resolve(number, given, await this.#rightReceipts(number, all))
-    }
+    return receipts === undefined ? this.#byHeader(number, given, header) : this.#byReceipts(number, given, header, receipts)
+  }
+
+  #byHeader(number: number, given: T[], header: Header): BlockResult<T> {
+    const { logOf } = this.#options
     const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
-    if (areOwn && !this.#verdicts.mayLack(number, header, given)) return undefined
+    if (areOwn && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
     this.#verdicts.counts.suspects++
-    return () => this.#fromReceipts(number, given, header)
+    return { type: 'fetch', fetch: () => this.#fromReceipts(number, given, header) }
+  }
+
+  #byReceipts(number: number, given: T[], header: Header, { linked, items }: ReturnType<ReadReceipts<T>>): BlockResult<T> {
+    this.#verdicts.counts.fetched++
+    const fitsRoot = this.#verdicts.fitsRoot(header, linked)
+    if (fitsRoot !== false) return { type: 'proven', items: this.#verdicts.resolve(number, given, { header, items, fitsRoot }) }
+    const fetched = { header, items, receipts: linked, endpoint: undefined }
+    return { type: 'fetch', fetch: async () => this.#verdicts.resolve(number, given, await this.#rightReceipts(number, fetched)) }
   }
 
   /**
@@ -287,6 +290,17 @@ interface AuditedBlock<T> {
   readonly header: Header
   readonly receipts: ReturnType<ReadReceipts<T>> | undefined
 }
+
+/** What a look at a block says about the logs that were given for it. */
+type BlockResult<T> =
+  /** They stay as they are: nothing is missing, or nothing can be proven. */
+  | typeof AS_GIVEN
+  /** These are the logs of the block. */
+  | { readonly type: 'proven'; readonly items: T[] }
+  /** Its receipts decide. `fetch` gives the logs; it is called once there is room for a request. */
+  | { readonly type: 'fetch'; readonly fetch: () => Promise<T[]> }
+
+const AS_GIVEN = { type: 'as-given' } as const
 
 /** Why a block that was asked for by its hash is unproven. */
 const REPLACED = 'the block is no longer part of the chain'
