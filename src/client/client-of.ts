@@ -49,29 +49,43 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
   /** Sends a call. Its end is reported by `call` and by `sendAndReport`, which give it a tally. */
   const send = callSender(parts, own, signals, pin)
 
-  /** A failure may tell that an endpoint lacks a method. */
-  const learnt = (reason: unknown): never => {
-    supported.note(reason)
-    throw reason
-  }
-
-  /** Sends a call and tells its end. `request` is the callee's: it gets a tally if it has none. */
-  function sendAndReport(request: OwnRequest): Promise<Reply>
-  function sendAndReport<T>(request: OwnRequest, resultOf: (reply: Reply) => T): Promise<T>
-  function sendAndReport(request: OwnRequest, resultOf?: (reply: Reply) => unknown): Promise<unknown> {
-    if (!areCallsReported()) return resultOf === undefined ? send(request) : send(request).then(resultOf, learnt)
+  /** Sends a call and reports its end. The request gets a tally for that if it has none. */
+  function sendAndReport(request: OwnRequest): Promise<Reply> {
+    if (!areCallsReported()) return send(request)
     request[TALLY] ??= new Tally()
     const tally = request[TALLY]
     return send(request).then(
       (reply) => {
         reportAnswered(tally, reply, turn)
-        return resultOf === undefined ? reply : resultOf(reply)
+        return reply
       },
       (reason) => {
         reportFailed(tally, reason, turn)
-        return resultOf === undefined ? Promise.reject(reason) : learnt(reason)
+        throw reason
       },
     )
+  }
+
+  /** The same for the result, and in one promise. A failure may show that a method is missing. */
+  function sendForResult(request: OwnRequest): Promise<unknown> {
+    if (!areCallsReported()) return send(request).then(resultOf, noteAndThrow)
+    const tally = new Tally()
+    request[TALLY] = tally
+    return send(request).then(
+      (reply) => {
+        reportAnswered(tally, reply, turn)
+        return resultOf(reply)
+      },
+      (reason) => {
+        reportFailed(tally, reason, turn)
+        return noteAndThrow(reason)
+      },
+    )
+  }
+
+  function noteAndThrow(reason: unknown): never {
+    supported.note(reason)
+    throw reason
   }
 
   const client: Client = {
@@ -104,8 +118,8 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
         const { method, params } = request ?? {}
         const signal = options?.signal
         if (signal != null) check.signal(signal)
-        const own = ownParams(method, params)
-        return sendAndReport(signal == null ? { method, params: own } : { method, params: own, signal }, resultOf)
+        const copied = ownParams(method, params)
+        return sendForResult(signal == null ? { method, params: copied } : { method, params: copied, signal })
       } catch (error) {
         return Promise.reject(error)
       }
