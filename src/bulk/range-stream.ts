@@ -86,21 +86,23 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   try {
     signal?.throwIfAborted()
     await learnHistory(client, from, stop.signal)
-    const stream =
+    // Without verification, a block is linked as it is read. With it, only once it is verified: a
+    // wrong one may be replaced before.
+    const blocks =
       verifying === undefined
-        ? arrived()
-        : verifiedAhead(arrived(), {
+        ? readInOrder(link)
+        : verifiedAhead(readInOrder(undefined), {
             verify,
             replace,
             get most() {
               return verifying.most
             },
           })
-    for await (const each of stream) {
+    for await (const block of blocks) {
       signal?.throwIfAborted()
-      const next = verifying === undefined ? each : await linked(each)
-      const { fetched, receiptsByHash: byHash, proof } = next
-      const item = arrivals.item(next)
+      const linked = verifying === undefined ? block : await linkVerified(block)
+      const { fetched, receiptsByHash: byHash, proof } = linked
+      const item = arrivals.item(linked)
       bytes += fetched.bytes + (byHash?.bytes ?? 0)
       if (proof !== undefined) {
         verifying?.add(proof)
@@ -108,7 +110,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       }
       yield item
       // The consumer is done with the item, unless it was stopped in its middle.
-      if (!stop.signal.aborted) releaseArrived(next)
+      if (!stop.signal.aborted) releaseArrived(linked)
       onProgress?.({ number: fetched.number, done: ++done, total, bytes, ...(verifying && { verified: verifying.report }) })
     }
   } catch (error) {
@@ -121,10 +123,11 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     verifying?.end()
   }
 
-  async function* arrived(): AsyncGenerator<Arrived<B, R>, void, undefined> {
+  /** The blocks in order, as they were read. With `follow`, each follows the one before it. */
+  async function* readInOrder(follow: Link | undefined): AsyncGenerator<Arrived<B, R>, void, undefined> {
     for await (const fetched of ordered(numbers(from, to), (...args) => fetcher.fetch(...args), bounds, stop.signal, clockOf(client))) {
       signal?.throwIfAborted()
-      yield await arrivals.arrive(fetched, stop.signal, verifying === undefined ? link : undefined)
+      yield await arrivals.arrive(fetched, stop.signal, follow)
     }
   }
 
@@ -132,20 +135,21 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
    * The verified block, or another one in its place that follows the previous block. That can be
    * checked only now: where the previous block was replaced, its hash was not known before.
    */
-  async function linked(verified: Arrived<B, R>): Promise<Arrived<B, R>> {
+  async function linkVerified(verified: Arrived<B, R>): Promise<Arrived<B, R>> {
     const { number, origins } = verified.fetched
     const fault = link.faultOf(number, verified.block.linked)
-    const next = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
-    link.follow(number, next.block.linked)
-    return next
+    const linked = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
+    link.follow(number, linked.block.linked)
+    return linked
   }
 
-  function verify(arrived: Arrived<B, R>, before?: Link): Promise<void> | void {
+  /** Throws, or rejects with, `IntegrityError` for a wrong block. It must follow `previous`. */
+  function verify(arrived: Arrived<B, R>, previous?: Link): Promise<void> | void {
     const { fetched, block, receipts, json, fault } = arrived
     return arrivals.withOrigin(fetched, () => {
-      // The requested block, or none.
-      const outside = (before ?? new Link()).faultOf(fetched.number, block.linked) ?? fault
-      if (outside !== undefined) throw outside
+      // A new link has no previous block: it only checks that this is the requested one.
+      const wrong = (previous ?? new Link()).faultOf(fetched.number, block.linked) ?? fault
+      if (wrong !== undefined) throw wrong
       const proof = verifying?.verify(json, reader.whole?.(block, receipts))
       if (proof instanceof Promise) return proof.then((proven) => void Object.assign(arrived, { proof: proven }))
       arrived.proof = proof
@@ -153,7 +157,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   }
 
   /** The same block from another endpoint; from the only one, once more. */
-  async function replace(wrong: Arrived<B, R>, fault: IntegrityError, before?: Link): Promise<Arrived<B, R>> {
+  async function replace(wrong: Arrived<B, R>, fault: IntegrityError, previous?: Link): Promise<Arrived<B, R>> {
     const endpoints = connectionsOf(client)?.length ?? 1
     const avoid = new Set<string | undefined>()
     let last = { arrived: wrong, fault }
@@ -166,7 +170,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       releaseArrived(last.arrived)
       const arrived = await arrivals.arrive(await fetcher.fetch(wrong.fetched.number, stop.signal, true, [...avoid].filter(isName)), stop.signal)
       try {
-        await verify(arrived, before)
+        await verify(arrived, previous)
         return arrived
       } catch (error) {
         if (!(error instanceof IntegrityError)) throw error
