@@ -5,6 +5,7 @@ import { mayRepeat } from '../failure-kinds.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
 import { setBounded } from '../set-bounded.ts'
 
+/** Which reads get a copy. */
 export interface HedgeOptions {
   /** A read that takes longer than this part of the recent ones gets a copy. */
   readonly percentile: number
@@ -89,7 +90,7 @@ class Race implements Wait {
     this.#send = send
     this.#again = again
     this.#started = waiting.clock.now()
-    this.at = Math.min(call.deadline, this.#started + (delays.percentile ?? Number.POSITIVE_INFINITY))
+    this.at = Math.min(call.deadline, this.#started + (delays.longMs ?? Number.POSITIVE_INFINITY))
   }
 
   start(): Promise<Reply> {
@@ -158,8 +159,8 @@ const ENOUGH = 32
 
 /** How long recent calls took. */
 class Delays {
-  /** In ms; undefined until enough calls have been seen. */
-  percentile: number | undefined
+  /** A call that takes longer gets a copy, in ms; undefined until enough calls have been seen. */
+  longMs: number | undefined
   readonly #percentile: number
   readonly #recent = new Float64Array(KEPT)
   #count = 0
@@ -172,6 +173,6 @@ class Delays {
     this.#recent[this.#count++ % KEPT] = ms
     if (this.#count % ENOUGH !== 0) return
     const sorted = this.#recent.slice(0, Math.min(this.#count, KEPT)).sort()
-    this.percentile = sorted[Math.floor(sorted.length * this.#percentile)]
+    this.longMs = sorted[Math.floor(sorted.length * this.#percentile)]
   }
 }
