@@ -71,7 +71,7 @@ export interface Queue {
   /** Fails the calls in line that have `whilePaused: 'fail'`, each with a copy of `failure`. */
   turnAway(failure: HexlineError): void
   /** How many calls in line cannot start within `ms`, because of a pause or a learnt rate. */
-  late(ms: number): number
+  callsBeyond(ms: number): number
   /**
    * Takes at most this many calls out of the lines, from the back, so that the router can send them
    * elsewhere: they are rejected with `MOVED`.
@@ -340,7 +340,7 @@ class EndpointQueue implements Queue {
     this.#failInLine(({ method, whilePaused }) => (whilePaused === 'fail' ? copyError(failure, method) : undefined))
   }
 
-  late(ms: number): number {
+  callsBeyond(ms: number): number {
     return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#lines.first, this.#now()))
   }
 

@@ -67,7 +67,7 @@ export class Watch {
     this.#giveUpSilent(now)
     if (!this.#endpoints.some((each) => each.isFree(now) && each.queue.size === 0)) return
     for (const { queue } of this.#endpoints) {
-      const late = queue.late(LATE_MS)
+      const late = queue.callsBeyond(LATE_MS)
       if (late > 0) queue.handOver(late)
     }
   }
