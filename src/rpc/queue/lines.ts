@@ -3,19 +3,19 @@ import type { Caller } from './caller.ts'
 import { Entry, mayShare } from './entry.ts'
 import { Line } from './line.ts'
 
-/** Two lines. */
-export interface Pair {
+/** The lines of calls that wait together: interactive ones, which go first, and bulk ones. */
+export interface LinePair {
   readonly interactive: Line
   readonly bulk: Line
 }
 
 /** The lines of an endpoint: two, and two more for each method whose calls are to wait apart. */
-export class Lines implements Pair {
+export class Lines implements LinePair {
   readonly interactive: Line
   readonly bulk: Line
   readonly #dedupe: boolean
   readonly #onDropped: () => void
-  readonly #apart = new Map<string, Pair>()
+  readonly #apart = new Map<string, LinePair>()
   #methodsApart: ReadonlySet<string> = new Set()
 
   /** `onDropped` is called when the first or the last entry of a line has been dropped. */
@@ -43,7 +43,7 @@ export class Lines implements Pair {
   }
 
   /** The lines of calls that wait apart, by their methods. */
-  get apart(): ReadonlyMap<string, Pair> {
+  get apart(): ReadonlyMap<string, LinePair> {
     return this.#apart
   }
 
@@ -109,6 +109,6 @@ export class Lines implements Pair {
   }
 }
 
-function bothOf({ interactive, bulk }: Pair): readonly Line[] {
+function bothOf({ interactive, bulk }: LinePair): readonly Line[] {
   return [interactive, bulk]
 }

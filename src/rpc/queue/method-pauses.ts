@@ -1,17 +1,17 @@
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import type { Line } from './line.ts'
-import type { Pair } from './lines.ts'
+import type { LinePair } from './lines.ts'
 
 /** When the lines of methods that wait apart may go: each has pauses of its own. */
 export class MethodPauses {
-  readonly #apart: ReadonlyMap<string, Pair>
+  readonly #apart: ReadonlyMap<string, LinePair>
   readonly #pausedUntil: (method: string) => number
   readonly #waiting: Waiting
   readonly #alarm: Alarm
 
   /** `onEnd` is called when a pause has ended, once `setAlarm` was. */
-  constructor(apart: ReadonlyMap<string, Pair>, pausedUntil: (method: string) => number, waiting: Waiting, onEnd: () => void) {
+  constructor(apart: ReadonlyMap<string, LinePair>, pausedUntil: (method: string) => number, waiting: Waiting, onEnd: () => void) {
     this.#apart = apart
     this.#pausedUntil = pausedUntil
     this.#waiting = waiting

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Call, ownRead } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
-import { Lines, type Pair } from '../../../src/rpc/queue/lines.ts'
+import { type LinePair, Lines } from '../../../src/rpc/queue/lines.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 
@@ -81,7 +81,7 @@ describe('calls of a method that waits apart', () => {
   const mixed = () =>
     linesWith([{ name: 'a', ...logs }, { name: 'b' }, { name: 'c', priority: 'bulk', ...logs }, { name: 'd', ...logs, deadline: 2000 }, { name: 'e' }])
   const namesIn = (lines: Lines, method: string) => {
-    const { interactive, bulk } = lines.apart.get(method) as Pair
+    const { interactive, bulk } = lines.apart.get(method) as LinePair
     return [interactive, bulk].map((line) => line.list().map(({ params }) => params[0]))
   }
 
@@ -126,7 +126,7 @@ describe('calls of a method that waits apart', () => {
     lines.putBack(lines.interactive, entries)
     expect([lines.interactive.size, lines.size]).toEqual([2, 5])
     expect(names()).toEqual(['b', 'e', 'a', 'd', 'c'])
-    const own = (lines.apart.get('eth_getLogs') as Pair).interactive
+    const own = (lines.apart.get('eth_getLogs') as LinePair).interactive
     const taken = own.take({ maxCalls: 3, fits: () => 'yes' }).entries
     lines.keepApart(new Set())
     lines.putBack(own, taken)
