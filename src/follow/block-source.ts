@@ -13,11 +13,11 @@ import { IntegrityError } from '../errors.ts'
 import { Tally } from '../rpc/tally.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { LogsByHash } from './logs-by-hash.ts'
-import { type RangeBlock, RangeLogs } from './range-logs.ts'
+import { type HashedHeader, RangeLogs } from './range-logs.ts'
 import { workAhead } from './work-ahead.ts'
 
 /** A block of a range, as a reader makes it. It owns its memory. */
-export type ReadBlock<I, L> = RangeBlock & {
+export type SourceBlock<I, L> = HashedHeader & {
   readonly item: I
   /** Its logs, where they came with its receipts. */
   readonly logs: L[] | undefined
@@ -25,12 +25,12 @@ export type ReadBlock<I, L> = RangeBlock & {
 
 /** Makes the items of a stream, from bytes. */
 export interface FollowReader<B extends { readonly linked: Linked }, R extends { readonly linked: readonly LinkedReceipt[] }, I, L> {
-  readonly blocks: BlockReader<B, R, ReadBlock<I, L>>
+  readonly blocks: BlockReader<B, R, SourceBlock<I, L>>
   /**
    * The same for a single block with the hashes of its transactions, from its parsed JSON. Throws
    * `CodecError`. Default: by `blocks`.
    */
-  readonly parsedBlock?: (json: unknown) => ReadBlock<I, L>
+  readonly parsedBlock?: (json: unknown) => SourceBlock<I, L>
   readonly logs: PageReader<L>
 }
 
@@ -67,7 +67,7 @@ export function deepBlocks<I, L>(
   options: SourceOptions,
   reader: FollowReader<never, never, I, L>,
   chainId?: number,
-): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
   const { filter, receipts } = options
   return filter === undefined || receipts ? blocksOf(client, span, options, reader) : withLogsOfRange(client, span, { ...options, filter, chainId }, reader)
 }
@@ -77,7 +77,7 @@ async function* withLogsOfRange<I, L>(
   span: Span,
   given: SourceOptions & { readonly filter: CheckedFilter; readonly chainId: number | undefined },
   reader: FollowReader<never, never, I, L>,
-): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
   const { from, to } = span
   const { options, end } = endable(given)
   const logs = new RangeLogs(client, { ...options, from, to }, reader.logs)
@@ -119,7 +119,7 @@ export class NearBlocks<I, L> {
   readonly #options: SourceOptions
   readonly #reader: FollowReader<never, never, I, L>
   readonly #fetcher: Fetcher
-  readonly #arrivals: Arrivals<never, never, ReadBlock<I, L>>
+  readonly #arrivals: Arrivals<never, never, SourceBlock<I, L>>
 
   constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>, chainId?: number) {
     this.#client = client
@@ -136,7 +136,7 @@ export class NearBlocks<I, L> {
    * One of a few kB is parsed as any result: what reads and releases its bytes is quick only while
    * it is in constant use.
    */
-  single(near: Client, number: number): Promise<ReadBlock<I, L>> {
+  single(near: Client, number: number): Promise<SourceBlock<I, L>> {
     const { full, receipts } = this.#options
     const { parsedBlock } = this.#reader
     const block = full || receipts || parsedBlock === undefined ? this.#read(near, number) : this.#parsed(near, number, parsedBlock)
@@ -144,7 +144,7 @@ export class NearBlocks<I, L> {
     return byHash === undefined ? block : this.#addLogs(block, byHash)
   }
 
-  async #read(near: Client, number: number): Promise<ReadBlock<I, L>> {
+  async #read(near: Client, number: number): Promise<SourceBlock<I, L>> {
     const fetched = await this.#fetcher.fetchBy(near, BigInt(number))
     try {
       const arrived = await this.#arrivals.arrive(fetched, this.#options.signal, new Link())
@@ -156,7 +156,7 @@ export class NearBlocks<I, L> {
     }
   }
 
-  #parsed(near: Client, number: number, parsedBlock: (json: unknown) => ReadBlock<I, L>): Promise<ReadBlock<I, L>> {
+  #parsed(near: Client, number: number, parsedBlock: (json: unknown) => SourceBlock<I, L>): Promise<SourceBlock<I, L>> {
     const method = 'eth_getBlockByNumber'
     const origin = new Tally()
     const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: origin, [AT_ONCE]: true }
@@ -172,7 +172,7 @@ export class NearBlocks<I, L> {
     })
   }
 
-  async #addLogs(asked: Promise<ReadBlock<I, L>>, byHash: LogsByHash<L>): Promise<ReadBlock<I, L>> {
+  async #addLogs(asked: Promise<SourceBlock<I, L>>, byHash: LogsByHash<L>): Promise<SourceBlock<I, L>> {
     const block = await asked
     try {
       return { ...block, logs: await byHash.fetch(block) }
@@ -186,7 +186,7 @@ export class NearBlocks<I, L> {
   }
 
   /** By calls of `near`: what belongs together comes from one endpoint. */
-  async *fetch(near: Client, span: Span): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+  async *fetch(near: Client, span: Span): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
     if (span.from === span.to) {
       yield await this.single(near, span.from)
       return
@@ -202,7 +202,7 @@ export class NearBlocks<I, L> {
     return filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, { ...this.#options, chainId: this.#chainId })
   }
 
-  async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<ReadBlock<I, L>, void, undefined> {
+  async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
     const { options, end } = endable(this.#options)
     const blocks = blocksOf(near, span, options, this.#reader)
     yield* workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }), end)

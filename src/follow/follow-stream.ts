@@ -5,7 +5,7 @@ import { CodecError, IntegrityError } from '../errors.ts'
 import { isFailure, isGuessed, mayRepeat } from '../rpc/failure-kinds.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
-import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type ReadBlock } from './block-source.ts'
+import { ATTEMPTS_NEAR_HEAD, deepBlocks, type FollowReader, NearBlocks, type SourceBlock } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
 import { type ChainIdentity, cursorAt, type FollowCursor } from './cursor.ts'
 import { FarBelow } from './far-below.ts'
@@ -231,7 +231,7 @@ class Follower<I, L, T> {
     }
   }
 
-  async *#deliver(blocks: AsyncIterable<ReadBlock<I, L>>, step: { readonly from: number; readonly to: number }): AsyncGenerator<T, DeliveryEnd, undefined> {
+  async *#deliver(blocks: AsyncIterable<SourceBlock<I, L>>, step: { readonly from: number; readonly to: number }): AsyncGenerator<T, DeliveryEnd, undefined> {
     const askedAt = this.#now()
     for await (const block of blocks) {
       if (step.from === step.to) this.#timeout.took(this.#now() - askedAt)
@@ -242,7 +242,7 @@ class Follower<I, L, T> {
     return 'done'
   }
 
-  #delivered({ hash, item, logs }: ReadBlock<I, L>): T {
+  #delivered({ hash, item, logs }: SourceBlock<I, L>): T {
     this.#chain.add(hash)
     this.#report.blocks++
     this.#contradictions = 0
@@ -301,7 +301,7 @@ class Follower<I, L, T> {
  * would wait for, too.
  */
 interface Announced<I, L> {
-  readonly block: Promise<ReadBlock<I, L>>
+  readonly block: Promise<SourceBlock<I, L>>
   readonly askedAt: number
 }
 

@@ -10,7 +10,7 @@ import { decodeQuantity, encodeQuantity, type Quantity } from '../eth/codec/quan
 import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Log, MinedLog, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
-import type { FollowReader, ReadBlock } from './block-source.ts'
+import type { FollowReader, SourceBlock } from './block-source.ts'
 import { checkCursor, type FollowCursor, isCursor } from './cursor.ts'
 import { followStream, type StreamItem } from './follow-stream.ts'
 import type { FollowJob, FollowProgress } from './job.ts'
@@ -136,7 +136,7 @@ function decoding(job: FollowJob): FollowReader<never, never, RangeBlock, Log> {
   const decode = decodersOf(undefined, job)
   const readBlock = createReader(decode.block)
   const readReceipts = createReader(decode.receipts)
-  const blocks: BlockReader<DecodedBlock, { linked: Receipt[] }, ReadBlock<Block, Log>> = {
+  const blocks: BlockReader<DecodedBlock, { linked: Receipt[] }, SourceBlock<Block, Log>> = {
     block: (bytes) => ({ linked: readBlock(bytes) }),
     receipts: (bytes) => ({ linked: readReceipts(bytes) }),
     item({ linked: block }, receipts) {

@@ -13,7 +13,7 @@ import { BodyPool } from '../rpc/body-pool.ts'
 import { releaseReply } from '../rpc/call.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { excerpt } from '../text.ts'
-import { type RangeBlock, RangeLogs } from './range-logs.ts'
+import { type HashedHeader, RangeLogs } from './range-logs.ts'
 
 /** How to fetch them. */
 export interface LogsByHashOptions {
@@ -43,7 +43,7 @@ export class LogsByHash<L> {
    * reply is odd, too long, or lacks logs that the header's bloom may have, by the number of the
    * block, as the logs of a range are. Throws `IntegrityError` where the block is no longer known.
    */
-  async fetch(block: RangeBlock): Promise<L[]> {
+  async fetch(block: HashedHeader): Promise<L[]> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#ask(group, block)))
     const logs = parts.length === 1 ? parts[0] : this.#joined(parts)
     if (logs === undefined || this.#isDoubtful(logs, block.logsBloom)) return this.#fetchByNumber(block)
@@ -51,7 +51,7 @@ export class LogsByHash<L> {
   }
 
   /** Undefined where the reply cannot be taken as it is. */
-  async #ask(group: FilterParams, { number, hash }: RangeBlock): Promise<L[] | undefined> {
+  async #ask(group: FilterParams, { number, hash }: HashedHeader): Promise<L[] | undefined> {
     const request: Request & RequestMarks = {
       method: 'eth_getLogs',
       params: [{ ...group, blockHash: hash }],
@@ -98,7 +98,7 @@ export class LogsByHash<L> {
     return isBloom(logsBloom) && this.#filter.bloom.mayMatch(logsBloom)
   }
 
-  async #fetchByNumber(block: RangeBlock): Promise<L[]> {
+  async #fetchByNumber(block: HashedHeader): Promise<L[]> {
     const { number, hash } = block
     const span = { from: Number(number), to: Number(number), toHash: hash }
     const range = new RangeLogs(this.#client, { ...this.#options, ...span, filter: this.#filter }, this.#reader)
@@ -115,13 +115,13 @@ export class LogsByHash<L> {
     }
   }
 
-  async #isThere({ number, hash }: RangeBlock): Promise<boolean> {
+  async #isThere({ number, hash }: HashedHeader): Promise<boolean> {
     return (await this.#client.call('eth_getBlockByNumber', number, false))?.hash === hash
   }
 }
 
 /** Two backends of one URL may disagree about the block. */
-function replaced({ number, hash }: RangeBlock): IntegrityError {
+function replaced({ number, hash }: HashedHeader): IntegrityError {
   const what = `the logs of block ${number} (${hash}) cannot be fetched, since the node has another block of this number`
   return new IntegrityError(`${what}: it lags behind, or the block was replaced`, { kind: 'lagging' })
 }

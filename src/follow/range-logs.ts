@@ -25,8 +25,8 @@ interface Page<L> {
   readonly items: readonly L[]
 }
 
-/** A block whose logs are asked for. */
-export type RangeBlock = Header & { readonly hash: Hash }
+/** The header of a block whose logs are asked for. */
+export type HashedHeader = Header & { readonly hash: Hash }
 
 /**
  * The logs of a range of blocks, block by block: by `eth_getLogs` of many blocks at a time. The
@@ -64,7 +64,7 @@ export class RangeLogs<L> {
   }
 
   /** The logs of the next block, as the node gave them for the range. */
-  async next({ number, hash }: RangeBlock): Promise<L[]> {
+  async next({ number, hash }: HashedHeader): Promise<L[]> {
     while (this.#page.to < number) {
       this.#page = (await this.#pages.next()).value as Page<L>
       this.#taken = 0
@@ -82,7 +82,7 @@ export class RangeLogs<L> {
   }
 
   /** Those logs, with what is missing. */
-  complete(block: RangeBlock, logs: L[]): Promise<L[]> {
+  complete(block: HashedHeader, logs: L[]): Promise<L[]> {
     return this.#auditor.checkBlock(block, logs)
   }
 

@@ -3,7 +3,7 @@ import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import { checkFilter } from '../../src/bulk/log-filter.ts'
 import { messageOf } from '../../src/cli/output/failure.ts'
 import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
-import type { RangeBlock } from '../../src/follow/range-logs.ts'
+import type { HashedHeader } from '../../src/follow/range-logs.ts'
 import type { LogFilter } from '../../src/index.ts'
 import { CONTRACT, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
 import { always, clientOf, type Entry, errorOf, failed, serve, type TestServer } from '../support/server.ts'
@@ -18,7 +18,7 @@ async function logsOf(chain: ForkingChain, number: number, faults: NodeFaults = 
 async function logsFrom(server: TestServer, chain: ForkingChain, number: number, wanted: Pick<LogFilter, 'address' | 'topics'> = filter) {
   const byHash = new LogsByHash(clientOf(server.url), checkFilter(wanted), decodedLogs(), { signal: undefined, maxBytes: 1e6, chainId: 1 })
   const block = chain.blocks[number] as (typeof chain.blocks)[number]
-  const logs = await byHash.fetch({ ...headerOf(block), number: BigInt(number) } as unknown as RangeBlock)
+  const logs = await byHash.fetch({ ...headerOf(block), number: BigInt(number) } as unknown as HashedHeader)
   return { logs, methods: server.requests.flatMap(({ entries }) => entries.map(({ method }) => method)) }
 }
 
