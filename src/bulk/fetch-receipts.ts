@@ -81,11 +81,11 @@ export class ReceiptsFetcher {
   async #together(tag: string, asked: Promise<Reply>, options: AskOptions): Promise<WithReceipts> {
     const origin = new Tally()
     const [block, receipts] = await Promise.all([asked, this.#ofBlock(tag, options, origin)])
-    return receipts === undefined ? this.#oneByOne(readBlock(block), options) : { block, receipts, origin }
+    return receipts === undefined ? this.#oneByOne(listTransactions(block), options) : { block, receipts, origin }
   }
 
   async #byPrice(tag: string, asked: Promise<Reply>, options: AskOptions): Promise<WithReceipts> {
-    const read = readBlock(await asked)
+    const read = listTransactions(await asked)
     const { block, transactions } = read
     const dear = this.#prices.filter(({ ofBlock, single }) => ofBlock > transactions.length * single)
     if (dear.length < this.#endpoints) {
@@ -97,7 +97,7 @@ export class ReceiptsFetcher {
     return this.#oneByOne(read, options)
   }
 
-  async #oneByOne({ block, transactions }: ReadBlock, options: AskOptions): Promise<WithReceipts> {
+  async #oneByOne({ block, transactions }: ListedBlock, options: AskOptions): Promise<WithReceipts> {
     return { block, receipts: await this.#single(transactions, { ...options, mayBeNull: true }), origin: undefined }
   }
 
@@ -146,15 +146,15 @@ function pricesAt(endpoint: string, origin: string): Price[] {
   return ofBlock > single ? [{ endpoint, ofBlock, single }] : []
 }
 
-/** A block that was read for its transactions. */
-interface ReadBlock {
+/** A block, read for the list of its transactions. */
+interface ListedBlock {
   /** To be read once more. */
   readonly block: Reply
   /** Empty for an invalid block, which the decoder reports. */
   readonly transactions: Linked['transactions']
 }
 
-function readBlock(reply: Reply): ReadBlock {
+function listTransactions(reply: Reply): ListedBlock {
   const bytes = takeBytes(reply)
   const block = movedReply(reply, bytes)
   try {
