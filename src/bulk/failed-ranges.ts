@@ -1,11 +1,11 @@
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { stopWith } from '../wait/stop-with.ts'
-import type { AskOptions, LogQuestion, LogReply } from './log-reply.ts'
+import type { LogAskOptions, LogQuestion, LogReply } from './log-reply.ts'
 import { isPassing, isTooLate, isUnsent, mayBeTooMuch } from './log-split.ts'
 import type { RangeSize } from './range-size.ts'
 
 /** How the logs of one range are asked for. */
-export interface RangeOptions extends AskOptions {
+export interface RangeOptions extends LogAskOptions {
   /** Gets the endpoints that answer. */
   readonly endpoints: Set<string>
   /** It is the first part of a range that waited, far ahead of the next one. */

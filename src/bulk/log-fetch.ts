@@ -6,10 +6,10 @@ import { blocksIn, type LogSpan, sortLogs } from './check-logs.ts'
 import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
-  type AskOptions,
   type DecodedReply,
   isUnusable,
   LogAsker,
+  type LogAskOptions,
   type LogPiece,
   type LogQuestion,
   type LogReader,
@@ -55,7 +55,7 @@ export interface ReadLogs<T> extends LogSpan {
  * How the logs of a span are asked for. Without `attempts`, a range that may be split and is not
  * urgent has two, and any other has the client's.
  */
-type FetchOptions = Pick<AskOptions, 'signal' | 'urgent' | 'avoid' | 'only' | 'attempts'>
+type FetchOptions = Pick<LogAskOptions, 'signal' | 'urgent' | 'avoid' | 'only' | 'attempts'>
 
 /**
  * Logs of one block that no reply could hold. If the node has given none (`isRefused`), it rejects

@@ -31,7 +31,7 @@ export interface LogQuestion {
 }
 
 /** How it is asked. */
-export interface AskOptions {
+export interface LogAskOptions {
   readonly signal: AbortSignal
   readonly urgent: boolean
   /** Endpoints to ask only if there is no other. */
@@ -143,7 +143,7 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, isAlone = false, unusable = 0, isRead }: AskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, isAlone = false, unusable = 0, isRead }: LogAskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
