@@ -6,7 +6,7 @@ import { type Reply, releaseReply } from '../rpc/call.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
-import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type Unusable, unusable } from './read-block.ts'
+import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Proof } from './verifying.ts'
 
@@ -51,7 +51,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
     const asked = new Set<string>()
     let fetched = first
-    let last: Unusable | undefined
+    let last: UnusableBlock | undefined
     for (let attempt = 1; ; attempt++) {
       const arriving = this.#arrive(fetched, signal, link)
       const arrived = arriving instanceof Promise ? await arriving : arriving
@@ -69,27 +69,27 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /** At once where nothing has to be requested: a block at the head is waited for. */
-  #arrive(fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Arrived<B, R> | Unusable | Promise<Arrived<B, R> | Unusable> {
+  #arrive(fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Arrived<B, R> | UnusableBlock | Promise<Arrived<B, R> | UnusableBlock> {
     const read = this.#read(fetched, link)
     if ('isUnusable' in read) return read
     if (read.fault !== undefined || this.#reader.traces !== undefined) return this.#complete(read, fetched, signal, link)
     return { ...read, fetched, receiptsByHash: undefined, traces: undefined }
   }
 
-  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | Unusable {
+  #read(fetched: Fetched, link: Link | undefined): Read<B, R> | UnusableBlock {
     return this.withOrigin(fetched, () => {
       const read = readBlock(fetched, this.#reader)
       if ('isUnusable' in read) return read
       const { block, receipts } = read
       const outside = link?.faultOf(fetched.number, block.linked)
-      if (outside !== undefined) return unusable(outside, fetched.origins.block)
+      if (outside !== undefined) return unusableBlock(outside, fetched.origins.block)
       const fault = receipts && receiptsFault(block.linked, receipts.linked)
       return { ...read, fault: fault && (scrubError(fault, connectionsOf(this.#client), fetched.origins.block) as IntegrityError) }
     })
   }
 
   /** Adds the traces, and the block's own receipts in place of others. */
-  async #complete(read: Read<B, R>, fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R> | Unusable> {
+  async #complete(read: Read<B, R>, fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R> | UnusableBlock> {
     const { block, fault } = read
     let traces: ReadTraces | undefined
     try {
@@ -106,7 +106,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     } catch (error) {
       if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
       // What fits no other reply may be the block.
-      if (link !== undefined) return unusable(error, fetched.origins.block)
+      if (link !== undefined) return unusableBlock(error, fetched.origins.block)
       return { ...read, fault: error, fetched, receiptsByHash: undefined, traces }
     }
   }
@@ -158,12 +158,12 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
 }
 
 /** Whether both replies contradict others in the same way, as after a reorganisation. */
-function isRepeated({ why }: Unusable, last: Unusable | undefined): boolean {
+function isRepeated({ why }: UnusableBlock, last: UnusableBlock | undefined): boolean {
   return why instanceof IntegrityError && why.message === last?.why.message
 }
 
 /** The error for a block of which each reply was unusable, and this the last one. */
-function neverUsable(client: Client, number: bigint | number, { why, origin }: Unusable): unknown {
+function neverUsable(client: Client, number: bigint | number, { why, origin }: UnusableBlock): unknown {
   if (!(why instanceof SyntaxError)) return scrubError(why, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.

@@ -39,16 +39,17 @@ export interface ReadTraces {
 }
 
 /**
- * A reply that does not count: the bytes of the block, or of its receipts, are invalid JSON or
- * something else, or the block has no place in the chain.
+ * A block that does not count: its bytes, or those of its receipts, are invalid JSON or something
+ * else, or it has no place in the chain.
  */
-export interface Unusable {
+export interface UnusableBlock {
   readonly isUnusable: true
   readonly why: SyntaxError | CodecError | IntegrityError
   readonly origin: Tally | undefined
 }
 
-export function unusable(why: Unusable['why'], origin: Tally | undefined): Unusable {
+/** A block that does not count, for this reason. */
+export function unusableBlock(why: UnusableBlock['why'], origin: Tally | undefined): UnusableBlock {
   return { isUnusable: true, why, origin }
 }
 
@@ -64,7 +65,7 @@ export interface ReadBlock<B, R> {
 export function readBlock<B, R>(
   { number, block, receipts, origins }: Fetched,
   reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
-): ReadBlock<B, R> | Unusable {
+): ReadBlock<B, R> | UnusableBlock {
   const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
   let origin: Tally | undefined = origins.block
   try {
@@ -76,7 +77,7 @@ export function readBlock<B, R>(
       receipts: json.receipts && inBlock(number, 'eth_getBlockReceipts', () => reader.receipts(json.receipts as Buffer), 'receipts'),
     }
   } catch (error) {
-    if (isUnreadable(error)) return unusable(error, origin)
+    if (isUnreadable(error)) return unusableBlock(error, origin)
     throw error
   }
 }
