@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type AccessList, type Block, type BlockParams, Signature, type TransactionResponseParams } from 'ethers'
 import { checksumOf } from '../../src/eth/codec/checksum.ts'
 import { fault } from '../../src/eth/codec/codec-path.ts'
+import { isHash } from '../../src/eth/codec/hex.ts'
 import { decodeNumber, decodeQuantity } from '../../src/eth/codec/quantity.ts'
 import { sampleBlock } from './samples.ts'
 
@@ -149,7 +150,7 @@ function orUndefined<T>(value: unknown, decode: (value: unknown) => T): T | unde
 }
 
 function hash(value: unknown): string {
-  if (typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)) return value
+  if (isHash(value)) return value
   throw fault('a hash', value)
 }
 

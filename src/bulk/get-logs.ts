@@ -1,7 +1,7 @@
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
-import type { Address, Hash } from '../eth/codec/hex.ts'
+import { type Address, type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
 import { createReader } from '../eth/codec/reader.ts'
 import { decodeLogs, type Log, type MinedLog } from '../eth/objects.ts'
@@ -133,7 +133,7 @@ export function checkLogOptions(options: GetLogsOptions): LogStreamOptions {
   const common = { filter, audit, signal, maxBytes, onProgress }
   if (blockHash !== undefined) {
     if (from !== undefined || to !== undefined) throw new OptionError('blockHash', 'either blockHash, or from and to', 'both')
-    if (typeof blockHash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(blockHash)) throw new OptionError('blockHash', 'a hash (32 bytes in hex)', show(blockHash))
+    if (!isHash(blockHash)) throw new OptionError('blockHash', 'a hash (32 bytes in hex)', show(blockHash))
     return { ...common, range: undefined, blockHash: blockHash.toLowerCase() as Hash }
   }
   return { ...common, range: checkRange(from as Quantity, to as RangeEnd), blockHash: undefined }

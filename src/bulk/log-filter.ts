@@ -1,6 +1,6 @@
 import { CodecError, OptionError } from '../errors.ts'
 import { BloomTest } from '../eth/bloom.ts'
-import type { Address, Hash } from '../eth/codec/hex.ts'
+import { type Address, type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
 import { address as addressParam, type LogFilter } from '../eth/params.ts'
 import { show } from '../text.ts'
@@ -92,7 +92,7 @@ function checkTopics(topics: unknown): Topics {
 }
 
 function checkTopic(name: string, value: unknown): Hash {
-  if (typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)) return value.toLowerCase() as Hash
+  if (isHash(value)) return value.toLowerCase() as Hash
   throw new OptionError(name, 'a topic (32 bytes in hex)', show(value))
 }
 

@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
-import type { Hash } from '../eth/codec/hex.ts'
+import { type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
 import type { AuditLevel } from './audit.ts'
 import { checkSameBlock } from './block-logs.ts'
@@ -105,8 +105,4 @@ async function hashOf(client: Client, number: bigint, range: CheckedRange | unde
 async function mayBeAudited(client: Client, number: bigint, { audit, range }: LogTargetOptions): Promise<boolean> {
   if (audit !== undefined) return false
   return range?.to === 'finalized' || (await isFinal(client, number))
-}
-
-function isHash(value: unknown): value is Hash {
-  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }

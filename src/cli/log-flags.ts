@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { GetLogsOptions } from '../bulk/get-logs.ts'
 import { OptionError } from '../errors.ts'
-import type { Address, Hash } from '../eth/codec/hex.ts'
+import { type Address, type Hash, isHash } from '../eth/codec/hex.ts'
 import { type LimitFlags, limitFlags } from './blocks.ts'
 import { eventTopic } from './event-topic.ts'
 import { addNodeFlags } from './node.ts'
@@ -64,7 +64,7 @@ function topicFrom(text: string, position: number): Hash | Hash[] | null {
 
 /** Of an address, the word that an indexed parameter has. */
 function paddedTopic(text: string, position: number): Hash {
-  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return text as Hash
+  if (isHash(text)) return text
   if (position > 0 && /^0x[0-9a-fA-F]{40}$/.test(text)) return `0x${text.slice(2).padStart(64, '0')}`
   throw new OptionError('--topic', position > 0 ? 'a topic (32 bytes in hex), an address, or `any`' : 'a topic (32 bytes in hex), or `any`', redact(text))
 }

@@ -1,6 +1,6 @@
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
-import type { Hash } from '../eth/codec/hex.ts'
+import { type Hash, isHash } from '../eth/codec/hex.ts'
 import { show } from '../text.ts'
 import { HELD, type Position } from './held-chain.ts'
 
@@ -65,5 +65,5 @@ export function checkSameChain(cursor: ChainIdentity, node: ChainIdentity, name:
 }
 
 function checkHash(name: string, value: unknown): void {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(value)) throw new OptionError(name, 'a hash (32 bytes in hex)', show(value))
+  if (!isHash(value)) throw new OptionError(name, 'a hash (32 bytes in hex)', show(value))
 }

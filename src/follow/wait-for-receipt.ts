@@ -1,7 +1,7 @@
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
-import type { Hash } from '../eth/codec/hex.ts'
+import { type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 
@@ -36,7 +36,7 @@ export interface WaitForReceiptOptions {
  */
 export async function waitForReceipt(client: Client, hash: Hash, options: WaitForReceiptOptions = {}): Promise<Receipt> {
   checkClient(client)
-  if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash)) throw new OptionError('hash', 'the hash of a transaction (32 bytes in hex)', show(hash))
+  if (!isHash(hash)) throw new OptionError('hash', 'the hash of a transaction (32 bytes in hex)', show(hash))
   check.onlyKnown('options', options, ['confirmations', 'deadlineMs', 'signal'])
   const confirmations = check.whole('confirmations', options.confirmations ?? 1, 1)
   const deadlineMs = check.msOrInfinity('deadlineMs', options.deadlineMs ?? Number.POSITIVE_INFINITY)

@@ -1,7 +1,7 @@
+import { isHash } from '../eth/codec/hex.ts'
 import { keccak256 } from '../eth/codec/keccak.ts'
 
 const PREFIX = Buffer.from('matic-bor-receipt-')
-const HASH = /^0x[0-9a-fA-F]{64}$/
 
 /**
  * The hash of the transaction that Polygon's nodes add to a block for its state sync:
@@ -9,7 +9,7 @@ const HASH = /^0x[0-9a-fA-F]{64}$/
  * hash.
  */
 export function stateSyncHash(number: bigint, blockHash: string | null): string | undefined {
-  if (blockHash === null || !HASH.test(blockHash)) return undefined
+  if (!isHash(blockHash)) return undefined
   const key = Buffer.alloc(8)
   key.writeBigUInt64BE(number)
   const hash = keccak256(Buffer.concat([PREFIX, key, Buffer.from(blockHash.slice(2), 'hex')]))

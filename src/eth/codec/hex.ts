@@ -7,6 +7,11 @@ export type Address = Hex
 /** 32 bytes in hex. */
 export type Hash = Hex
 
+/** Whether this is 32 bytes in hex, in upper or lower case. */
+export function isHash(value: unknown): value is Hash {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
+}
+
 /**
  * Finds a character that does not fit in one byte. Node.js decodes it as hex by its low byte: `İ`
  * (U+0130) as 0. V8 stores text with such a character in another way, so that this takes the same
