@@ -42,6 +42,7 @@ export interface AuditReport {
   readonly estimate: AuditEstimate
 }
 
+/** Which logs to audit, and where to fetch what proves them. */
 export interface AuditorOptions<T> extends VerdictOptions<T> {
   readonly client: Client
   readonly level: AuditLevel

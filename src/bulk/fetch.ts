@@ -19,6 +19,7 @@ export interface Fetched {
   readonly origins: { readonly block: Tally; readonly receipts?: Tally; readonly traces?: Tally }
 }
 
+/** What to fetch with each block. */
 export interface FetcherOptions {
   readonly full: boolean
   readonly receipts: boolean

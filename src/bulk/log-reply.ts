@@ -88,6 +88,7 @@ export interface LogPiece<T> extends LogSpan {
 /** A reply that is invalid JSON, or holds anything but the logs that were requested. */
 export type Unusable = SyntaxError | IntegrityError | CodecError
 
+/** Whether a reply caused this error, so that another reply may be right. */
 export function isUnusable(error: unknown): error is Unusable {
   return error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError
 }

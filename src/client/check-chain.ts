@@ -5,6 +5,7 @@ import { TELLS_NOTHING } from '../rpc/route/chain.ts'
 import type { Clock } from '../wait/clock.ts'
 import { postAlone } from './post-alone.ts'
 
+/** One endpoint, and the pipeline to compare its chain with. */
 export interface ChainCheckOptions {
   readonly name: string
   readonly post: Post

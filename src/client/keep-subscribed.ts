@@ -5,6 +5,7 @@ import type { Wait, Waiting } from '../wait/waiting.ts'
 import { type NotificationListener, SubscribeAttempt } from './subscribe-attempt.ts'
 import { askIfQuiet, QUIET_MS, type SubscriptionSource } from './subscription-source.ts'
 
+/** One subscription, and the endpoints that may have it. */
 export interface KeepSubscribedOptions {
   /** At least one. */
   readonly sources: readonly SubscriptionSource[]

@@ -3,6 +3,7 @@ import type { Waiting } from '../wait/waiting.ts'
 import type { LiveSubscription, SubscriptionListener } from '../ws/subscriptions.ts'
 import { answer, type SubscriptionSource, subscribeAt, unsubscribe } from './subscription-source.ts'
 
+/** One attempt at a subscription. */
 export interface AttemptOptions {
   readonly source: SubscriptionSource
   /** The other endpoints. */

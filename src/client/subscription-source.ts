@@ -36,6 +36,7 @@ export async function subscribeAt({ post, name }: SubscriptionSource, params: re
   throw new MalformedReplyError(`${name}: ${method}: expected the id of a subscription, received ${show(id)}`, { method, endpoint: name })
 }
 
+/** Ends a subscription. Whether the node hears of it is not waited for. */
 export function unsubscribe(subscription: LiveSubscription, { post }: SubscriptionSource): void {
   const { id } = subscription
   const method = 'eth_unsubscribe'

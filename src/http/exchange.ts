@@ -39,6 +39,7 @@ export interface BodyMemory {
   release(memory: Buffer): void
 }
 
+/** A request, and how its reply is received. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   /** Path and query. */
@@ -67,8 +68,10 @@ export interface HttpRequest {
   readonly count?: number
 }
 
+/** Headers, with names in lower case. */
 export type Headers = Record<string, string | string[] | undefined>
 
+/** A whole reply. */
 export interface HttpReply {
   readonly status: number
   /** Header names are in lower case. */
@@ -81,6 +84,7 @@ export interface HttpReply {
   readonly unsent?: boolean
 }
 
+/** Makes exchanges with one endpoint. */
 export interface Exchange {
   /**
    * Rejects with `NetworkError`, `TimeoutError`, `LimitError` or `MalformedReplyError`, or with the

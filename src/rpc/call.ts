@@ -107,6 +107,7 @@ export function onlyHere(call: Call): PooledCall {
   return stayingPut({ ...call, isBound: true })
 }
 
+/** Does it keep waiting for its endpoint even when routing gives that endpoint up? */
 export function staysPut(call: Call): boolean {
   return (call as PooledCall).staysPut === true
 }

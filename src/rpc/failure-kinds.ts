@@ -111,6 +111,7 @@ export function guessed<E extends HexlineError>(error: E): E {
   return Object.defineProperty(error, UNKNOWN, { value: true })
 }
 
+/** Is its kind a guess? See `guessed`. */
 export function isGuessed(error: HexlineError): boolean {
   return UNKNOWN in error
 }
@@ -118,10 +119,12 @@ export function isGuessed(error: HexlineError): boolean {
 /** Marks the failure of a call that has no reply in the reply to its batch. */
 const UNANSWERED = Symbol('no reply')
 
+/** Its call has no reply in the reply to its batch. */
 export function unanswered<E extends HexlineError>(error: E): E {
   return Object.defineProperty(error, UNANSWERED, { value: true })
 }
 
+/** Is it the failure of a call without a reply? See `unanswered`. */
 export function isUnanswered(error: HexlineError): boolean {
   return UNANSWERED in error
 }

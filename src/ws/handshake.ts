@@ -8,6 +8,7 @@ import { whyNoConnection } from '../http/why-no-connection.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 
+/** Where to open a WebSocket, and how. */
 export interface HandshakeOptions {
   readonly url: URL
   /** Headers of the request, with names in lower case. */

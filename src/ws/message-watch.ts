@@ -2,6 +2,7 @@ import { TimeoutError } from '../errors.ts'
 import { BodyProgress } from '../http/progress.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 
+/** An endpoint, and how long its messages may take. */
 export interface MessageWatchOptions {
   /** The endpoint's host and port, for errors. */
   readonly endpoint: string

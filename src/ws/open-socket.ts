@@ -28,6 +28,7 @@ export interface SocketHandler {
   closed(error: HexlineError): void
 }
 
+/** The endpoint of a socket. */
 export interface OpenSocketOptions extends MessageWatchOptions {
   readonly scrub: Scrub
 }

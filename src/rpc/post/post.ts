@@ -14,6 +14,7 @@ import { watchPost } from './observe.ts'
 import { ReplyErrors, type ReplyErrorsOptions } from './reply-errors.ts'
 import { unreadResults } from './unread.ts'
 
+/** How POSTs reach one endpoint, and how its replies are read. */
 export interface PostOptions extends Omit<ReplyErrorsOptions, 'isAnswering'> {
   readonly exchange: Exchange
   /** Path and query of the endpoint. */

@@ -27,6 +27,7 @@ export interface Failure {
 /** Finds the kind of a failure; undefined when the table does not know it. */
 export type Classify = (failure: Failure) => AnswerKind | undefined
 
+/** What the errors of an endpoint's replies are made with. */
 export interface ReplyErrorsOptions {
   /** The endpoint's host, for errors. */
   readonly endpoint: string

@@ -23,12 +23,14 @@ interface Unplaced {
   readonly name: 'unplaced'
 }
 
+/** It waits in a line. */
 export interface WaitingInLine {
   readonly name: 'waiting'
   /** Takes the entry out of its line: its last caller has left. */
   drop(entry: Entry): void
 }
 
+/** It is in a batch that was sent. */
 export interface InFlight {
   readonly name: 'in flight'
   /** Name of the endpoint. */
@@ -42,6 +44,7 @@ interface Settled {
   readonly name: 'settled'
 }
 
+/** The state of an entry that is in no line and in no batch. */
 export const UNPLACED: Unplaced = { name: 'unplaced' }
 const SETTLED: Settled = { name: 'settled' }
 

@@ -18,6 +18,7 @@ import { BatchSender } from './send-batch.ts'
 import { Slots } from './slots.ts'
 import { ThrottleEvents } from './throttle-events.ts'
 
+/** One endpoint, and how calls are sent to it. */
 export interface QueueOptions extends EndpointLimitsOptions {
   /** Names the endpoint in errors and in `Call.tried`. */
   readonly name: string
@@ -47,6 +48,7 @@ export function createQueue(options: QueueOptions): Queue {
   return new EndpointQueue(options)
 }
 
+/** The queue of one endpoint, as routing uses it. */
 export interface Queue {
   readonly name: string
   readonly send: (call: PooledCall) => Promise<Reply>

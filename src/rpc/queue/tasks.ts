@@ -22,6 +22,7 @@ export interface Task<T> extends Waiter {
  */
 export type RunTask = <T>(task: Task<T>) => Promise<T>
 
+/** One endpoint, and how tasks are sent to it. */
 export interface TaskQueueOptions {
   /** Names the endpoint in errors and events. */
   readonly name: string

@@ -24,6 +24,7 @@ const DOUBTED_EVERY_MS = 2_000
 /** Answers from which nothing has been learnt yet, at most. */
 const MOST_DEFERRED = 64
 
+/** An endpoint, as far as its blocks concern it. */
 export interface KnownBlocksOptions {
   readonly queue: Queue
   /** The newest blocks of all endpoints. */

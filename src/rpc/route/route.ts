@@ -15,6 +15,7 @@ import { Pass } from './pass.ts'
 import type { Protocol, Trait } from './protocol.ts'
 import { Watch } from './watch.ts'
 
+/** The endpoints of a client, and how a call is sent to one of them. */
 export interface RouteOptions {
   readonly endpoints: readonly [EndpointOptions, ...EndpointOptions[]]
   readonly protocol: Protocol
