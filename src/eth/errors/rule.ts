@@ -32,7 +32,7 @@ export interface FailureRow {
 /** True when every condition of the row holds. */
 export function matches({ message, code, status, method, data, asksToWait, isOneOfMany }: FailureRow, failure: Failure): boolean {
   if (code !== undefined && failure.code !== code) return false
-  if (status !== undefined && !within(status, failure.status)) return false
+  if (status !== undefined && !isInRange(failure.status, status)) return false
   if (method !== undefined && !method.test(failure.method)) return false
   if (asksToWait && failure.retryAfterMs === undefined) return false
   if (isOneOfMany && failure.isOneOfMany !== true) return false
@@ -46,6 +46,6 @@ function startOf(data: unknown): string {
   return text.slice(0, LONGEST_MESSAGE)
 }
 
-function within(range: number | readonly [number, number], status: number): boolean {
+function isInRange(status: number, range: number | readonly [number, number]): boolean {
   return typeof range === 'number' ? status === range : status >= range[0] && status <= range[1]
 }
