@@ -178,15 +178,13 @@ function encode(calls: readonly Call[], first: number): string {
   return calls.length === 1 ? body : `[${body}]`
 }
 
+const OPEN_BRACKET = 0x5b
+
 /** The body begins as a batch reply does, and does not end as one: it was cut. */
 function isStartOfArray(body: Buffer): boolean {
-  return (
-    body[0] === 0x5b &&
-    body
-      .toString('latin1', body.length - 16)
-      .trimEnd()
-      .at(-1) !== ']'
-  )
+  if (body[0] !== OPEN_BRACKET) return false
+  const end = body.toString('latin1', body.length - 16).trimEnd()
+  return !end.endsWith(']')
 }
 
 function read(reply: HttpReply, calls: readonly Call[], first: number, options: ReadOptions): readonly Outcome[] {

@@ -17,7 +17,9 @@ export function takeResult(reply: Reply, { method, params, required }: Call, end
   throw new CallFailure(new IntegrityError(message, { kind: 'lagging', method, endpoint }), 1, endpoint)
 }
 
+const N_OF_NULL = 0x6e
+
 /** True for null, parsed or as bytes. */
 export function isNull(value: unknown): boolean {
-  return value === null || (value instanceof Uint8Array && value.length === 4 && value[0] === 0x6e)
+  return value === null || (value instanceof Uint8Array && value.length === 4 && value[0] === N_OF_NULL)
 }
