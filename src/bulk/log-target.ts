@@ -92,8 +92,7 @@ export class Tail {
 
 /**
  * The hash of a block as the node sends it. A node that does not have the block is behind, and
- * asked again: until the deadline, but for those who ask again themselves, for a range that they
- * know.
+ * asked again until the deadline. For a range that is known, the caller asks again itself.
  */
 async function hashOf(client: Client, number: bigint, range: CheckedRange | undefined): Promise<unknown> {
   const request = { method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true }

@@ -11,7 +11,7 @@ import type { Request } from './client.ts'
 import { ALONE, AT_ONCE, AVOID, DECODE, HAS_SUBSTITUTE, ONLY, type RequestMarks, TALLY, UNREAD } from './internals.ts'
 import { type CallSettings, checkCallSettings, type Settings } from './options.ts'
 
-/** What sending a call takes of a client. */
+/** The parts of a client that sending a call needs. */
 export interface Sending {
   readonly pipeline: Send
   readonly defaults: Settings

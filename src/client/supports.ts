@@ -11,7 +11,7 @@ const NO_SUCH_METHOD = -32601
 /** An error about the call itself proves that the endpoint has the method, as a result does. */
 const ANSWERS: ReadonlySet<string> = new Set(['execution', 'invalid', 'lagging', 'pruned', 'not-found', 'range-too-large', 'response-too-large'])
 
-/** What anvil says over a WebSocket, of a method that it lacks as of arguments that are missing. */
+/** What anvil says over a WebSocket, both of a method that it lacks and of missing arguments. */
 const SAYS_NOTHING = /\bdid not match any variant of untagged enum\b/
 
 /**
@@ -33,9 +33,9 @@ export type AskOne = (endpoint: string, method: string, params: readonly unknown
 type Ask = (endpoint: string, method: string, params: readonly unknown[]) => Promise<unknown>
 
 /**
- * Which methods the endpoints of a client have. They are asked with a call of the method without
- * its arguments, which nodes refuse as such if they have it; a method that changes something is not
- * called, and the namespaces of `rpc_modules` tell at least what is missing.
+ * Which methods the endpoints of a client have. Each is asked by a call of the method without its
+ * arguments: a node that has the method refuses that for its arguments. A method that changes
+ * something is not called. The namespaces of `rpc_modules` tell at least whether it is missing.
  */
 export class Supported {
   readonly #endpoints: readonly string[]
@@ -57,8 +57,8 @@ export class Supported {
 
   /**
    * True as soon as an endpoint is known to have the method: the others are then not waited for.
-   * False if none has, undefined if none is known to have it and one did not say. Rejects with what
-   * `ask` rejects with that is not an answer of a node.
+   * False if none has, undefined if none is known to have it and one did not say. Rejects where
+   * `ask` does for a reason other than a node's answer.
    */
   async supports(method: string, ask: AskOne): Promise<boolean | undefined> {
     if (this.#endpoints.some((endpoint) => this.#known(endpoint, method) === true)) return true

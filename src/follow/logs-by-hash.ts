@@ -39,9 +39,10 @@ export class LogsByHash<L> {
   }
 
   /**
-   * By one `eth_getLogs` for each group of addresses. Where the node does not take a hash, or the
-   * reply is odd, too long, or lacks logs that the header's bloom may have, by the number of the
-   * block, as the logs of a range are. Throws `IntegrityError` where the block is no longer known.
+   * By one `eth_getLogs` for each group of addresses. If the node does not take a hash, the logs
+   * are fetched by the number of the block, as those of a range are. So they are if the reply is
+   * odd, too long, or lacks logs that the header's bloom may have. Throws `IntegrityError` where
+   * the block is no longer known.
    */
   async fetch(block: HashedHeader): Promise<L[]> {
     const parts = await Promise.all(this.#filter.groups.map((group) => this.#ask(group, block)))

@@ -1,6 +1,6 @@
 /** How long a reply near the head is waited for at first, in ms: many times what it takes. */
 const FIRST_MS = 10_000
-/** Quick blocks in a row after which a node that was slow gets no more than that. */
+/** After this many quick blocks in a row, a node that was slow gets no more than that again. */
 const QUICK = 100
 
 /**

@@ -19,7 +19,7 @@ export type Step =
   /** A block that was delivered may have been replaced. */
   | { readonly type: 'compare' }
 
-/** Blocks below the target, from which on blocks are near: twice what reorganisations reach. */
+/** Blocks at most this far below the target are near: twice as far as reorganisations reach. */
 export const NEAR = 128
 
 /** What a stream does next, by what it has delivered and what a node has. */

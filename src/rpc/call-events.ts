@@ -62,7 +62,7 @@ function report(
   bytes: number,
   failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
 ): void {
-  // Those who were told of its start may have left, and others may have come.
+  // Listeners that were told of its start may have left, and others may have come.
   if (!areCallsReported()) return
   const { id, attempts } = tally
   const { method, priority } = tally.call as Call

@@ -19,7 +19,7 @@ export interface Call {
   readonly priority: 'interactive' | 'bulk'
   /** The result parsed, or the node's own bytes of it as a `Uint8Array`: one JSON value. */
   readonly as: 'value' | 'bytes'
-  /** Whoever reads the bytes checks that they are valid JSON (`readUnread`): the POST need not. */
+  /** The reader of the bytes checks that they are valid JSON (`readUnread`): the POST need not. */
   readonly isUnread?: boolean | undefined
   /** A null result means that the node lags: a failure, so that retry and route act on it. */
   readonly required: boolean
@@ -218,7 +218,7 @@ export function movedReply(reply: Reply, value: unknown): Reply {
 }
 
 /**
- * The bytes of the reply will not be read again, not even by those who have taken them: they may be
+ * The bytes of the reply will not be read again, not even where they were taken: they may be
  * overwritten from now on. Does nothing for a reply that cannot be released, such as one that a
  * user's layer has made from another: the layer may keep the bytes.
  */
@@ -235,7 +235,7 @@ export function takeRelease(reply: Reply): (() => void) | undefined {
 }
 
 /**
- * Gives the right to release a reply to the first who asks for it. Registered for the whole
+ * Gives the right to release a reply to the first caller that asks. Registered for the whole
  * process: the reply may come from a client of the other build.
  */
 const RELEASE: unique symbol = Symbol.for('hexline.release')

@@ -26,10 +26,11 @@ export class Tally implements CallTally {
   attempts = 0
   /** The endpoint of the last POST. */
   endpoint: string | undefined
-  /** How long the POST took that gave it, in ms; undefined without a clock. */
+  /** How long the last POST took, in ms; undefined without a clock. */
   tookMs: number | undefined
   /**
-   * That POST; undefined without a clock, without a reply, and for an endpoint that is a function.
+   * The last POST; undefined without a clock, without a reply, and for an endpoint that is a
+   * function.
    */
   post: PostFigures | undefined
   /** Measures the POSTs. */

@@ -13,7 +13,7 @@ import { MessageWatch, type MessageWatchOptions } from './message-watch.ts'
 
 /** Gets what a socket receives. None of its functions may throw. */
 export interface SocketHandler {
-  /** Longest message of this kind, in bytes, by its start; by nothing for a compressed one. */
+  /** Longest message of this kind, in bytes. A compressed one has no readable start. */
   limitOf(head: Buffer | undefined): number
   /** Memory for a message, as for `FrameHandler`. */
   memoryFor(head: Buffer, size: number): Buffer | undefined

@@ -23,7 +23,7 @@ export interface Sender {
   readonly reading: Promise<void> | undefined
 }
 
-/** Who waits for the reply to a request. */
+/** The caller that waits for the reply to a request. */
 interface Awaiting {
   readonly signal: AbortSignal
   readonly resolve: (reply: HttpReply) => void
@@ -119,7 +119,7 @@ export class Pending implements Alarm, Listed, Abortable {
     this.#sender?.gaveUp(this, hasTimedOut)
   }
 
-  /** Who waits, for the last time; undefined if it is settled. */
+  /** Gives the caller that waits, once; undefined if it is settled. */
   #settle(): Awaiting | undefined {
     const awaiting = this.#awaiting
     if (awaiting === undefined) return undefined

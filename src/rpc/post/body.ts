@@ -104,10 +104,10 @@ function headEnd(body: Buffer, at: number, first: number, i: number, count: numb
  * of that result's own envelope; negative when there is none.
  *
  * Searches for the bytes between two envelopes, such as `}},{"`. They begin with the bracket that
- * ends the result, since a search for a comma alone would stop at each field, and are at most
- * seven, since `indexOf` searches for longer ones in another way, which is far slower here. They
- * may also occur inside a result, so the field name after them is checked: an envelope begins with
- * `jsonrpc` or `id`.
+ * ends the result: a search for a comma alone would stop at each field. They are at most seven:
+ * `indexOf` searches for longer ones in another way, which is far slower here. They may also occur
+ * inside a result, so the field name after them is checked: an envelope begins with `jsonrpc` or
+ * `id`.
  */
 function nextEnvelope(body: Buffer, start: number): number {
   const first = body[start]
@@ -145,8 +145,8 @@ function textOf(body: Buffer): string {
 
 /** The reply objects of a body in any form, as for `scanBody`. Throws `SyntaxError`. */
 export function scanAnyBody(body: Buffer): unknown {
-  const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
-  const start = skipSpace(body, hasMark ? 3 : 0)
+  const hasByteOrderMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf
+  const start = skipSpace(body, hasByteOrderMark ? 3 : 0)
   const objects: unknown[] = []
   const onObject = (at: number, end: number) => objects.push(body[at] === OPEN_BRACE ? scanReply(body, at) : parseAt(body, at, end))
   const isArray = body[start] === OPEN_BRACKET

@@ -14,8 +14,8 @@ export interface Correlated {
   /** For each call its reply object, or in words what is wrong with it. */
   readonly replies: readonly (ReplyObject | string)[]
   /**
-   * The body answers none of the calls but all of them at once: an error object without a call of
-   * its own.
+   * The body answers all of the calls at once, and none by itself: an error object without a call
+   * of its own.
    */
   readonly refusal?: ReplyObject
   /** An error without an id, among replies that have one. */
@@ -112,7 +112,7 @@ function faultOf(reply: ReplyObject): string | undefined {
   return reply.result !== undefined && reply.result !== null ? 'its reply has both a result and an error' : undefined
 }
 
-/** Whether two replies say the same, which takes no longer than reading them. */
+/** Whether two replies say the same. Comparing them takes no longer than reading them. */
 function isSame(a: ReplyObject, b: ReplyObject): boolean {
   try {
     return isSameResult(a.result, b.result) && isDeepStrictEqual(a.error, b.error)

@@ -206,8 +206,8 @@ class EndpointQueue implements Queue {
       if (ready !== undefined && !(this.#wasApart && (interactive.size > 0 || bulk.size > 0))) return ready
     }
     if (interactive.size > 0) return interactive
-    // Where there are several slots, one is kept from bulk calls. They get no more of them for
-    // being POSTs of one call: their replies are large.
+    // Where there are several slots, one is kept from bulk calls. Where each POST is one call, they
+    // get no more slots for that: their replies are large.
     return bulk.size > 0 && this.#freeBulkSlots > 0 ? bulk : undefined
   }
 

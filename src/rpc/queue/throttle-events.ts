@@ -18,7 +18,7 @@ export class ThrottleEvents {
     this.#concurrency = concurrency
   }
 
-  /** Calls of a POST failed so, and the limits are these from now on. */
+  /** Calls of a POST failed in these ways, and the limits are these from now on. */
   publish(failed: readonly HexlineError[], { pausedUntil, maxCalls, concurrency, callsPerSecond }: CurrentLimits, now: number): void {
     const throttled = failed.filter(isThrottled)
     const hasChanged = maxCalls !== this.#maxCalls || concurrency !== this.#concurrency

@@ -74,6 +74,7 @@ export function notSent(failure: unknown, { method }: Call, endpoint: string): u
 const LEAVES_OPEN: readonly ErrorKind[] = ['network', 'timeout', 'malformed', 'server']
 
 /**
- * Kinds of failures to tell the chain: a node without the method is not on another chain for that.
+ * Failures of these kinds leave the chain unknown: a node that lacks the method may still be on the
+ * right one.
  */
 export const TELLS_NOTHING: readonly ErrorKind[] = ['unsupported', 'invalid', 'not-found', 'pruned', 'execution']

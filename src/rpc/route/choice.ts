@@ -31,7 +31,7 @@ const against = {
 /** Added for each ms that a pause lasts: 100 ms weigh as much as having failed the call once. */
 const PER_PAUSED_MS = 1e4
 /**
- * The last attempt of a call rather waits for a pause of up to this length, in ms, than goes to an
+ * The last attempt of a call waits for a pause of up to this length, in ms, rather than going to an
  * endpoint that has failed the call before.
  */
 const LAST_PAUSE_MS = 2_000

@@ -49,11 +49,13 @@ const REMEMBERED_MS = 600_000
  * only endpoint) and learns from what becomes of them: how well it works (`health`), which blocks
  * it has (`blocks`), and which methods it lacks.
  *
- * What calls do not show, it asks the node for: its newest block, after ten seconds without calls
- * (`askHead`), and before a range that it may not have to its end (`#requireBlock`); its chain,
- * together with the first calls to one of several (own-chain.ts); how far back its data reach, and
- * whether a head that is doubted is true (known-blocks.ts); and whether it still answers
- * (challenge.ts).
+ * What calls do not show, the node is asked for:
+ *
+ * - its newest block, after ten seconds without calls (`askHead`), and before a range that it may
+ *   not have to its end (`#requireBlock`);
+ * - its chain, together with the first calls to one of several (own-chain.ts);
+ * - how far back its data reach, and whether a head that is doubted is true (known-blocks.ts);
+ * - whether it still answers (challenge.ts).
  */
 export class Endpoint {
   readonly name: string

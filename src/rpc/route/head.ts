@@ -1,6 +1,6 @@
 /**
- * An endpoint that is at most this many blocks behind is still asked for the newest one: so little
- * is a matter of timing.
+ * An endpoint that is at most this many blocks behind is still asked for the newest one: so
+ * small a lag is a matter of timing.
  */
 const TOLERANCE = 1
 /** How often an endpoint is asked for its head while others get the calls, in ms. */
@@ -12,19 +12,19 @@ const FRESH_MS = 100
 /** How often one that stays behind is asked out of turn, at most: about once for each attempt. */
 const MOST_OUT_OF_TURN = 4
 /**
- * Blocks below the head that an endpoint tells, from which on one that it lacks makes that head
+ * A missing block at least this far below the head that its endpoint tells makes that head
  * doubtful: the nodes behind one URL are hardly that far apart.
  */
 const FAR = 128
 /**
- * Blocks below a head, of one that shows that the head is true: the nodes behind one URL have it,
- * and none has dropped it.
+ * An endpoint that has the block this far below its head shows that the head is true: each node
+ * behind one URL has it by then, and none has dropped it.
  */
 const BELOW_TRUE = FAR / 2
-/** How often such blocks must be missing, and for how long, in ms, until the head is false. */
+/** A head is false once such blocks were missing this often, and for this long, in ms. */
 const ENOUGH = 4
 const DOUBTED_MS = 3_000
-/** How long it counts that such a block was missing, in ms: longer than any wait between calls. */
+/** How long a missing block counts, in ms: longer than any wait between calls. */
 const COUNTS_MS = 60_000
 
 /** Blocks are missing that only this endpoint tells of. */

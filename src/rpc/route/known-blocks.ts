@@ -10,13 +10,13 @@ import { HEAD, type Protocol, type Trait } from './protocol.ts'
 import { isNull, takeResult } from './require-result.ts'
 
 /**
- * Depth below the newest block from which a block is missing since it was dropped, not since it has
- * not come yet: full nodes keep the state of 128 blocks.
+ * A block that is missing at this depth below the newest one was dropped, rather than not there
+ * yet: full nodes keep the state of 128 blocks.
  */
 const OLD = 128
 /**
- * Depth from which a node cannot be so far behind the others behind the same URL: hours on
- * Ethereum, and minutes on the fastest chains, as long as a call waits.
+ * No node is this many blocks behind the others at the same URL. They take hours on Ethereum, and
+ * minutes on the fastest chains, as long as a call waits.
  */
 const DEEP = 1024
 /** How often an endpoint is asked for a block near a head that is doubted, at most, in ms. */
@@ -38,10 +38,11 @@ export interface KnownBlocksOptions {
 
 /**
  * Which blocks an endpoint has, as its answers and failures show: its newest one (head.ts), and how
- * far back its data reach (history.ts). Where they leave it open, it asks the node: for the oldest
- * block that it has, when a call needs an old one (`#askHistory`), for its newest one, where that
- * is to show whether a missing block is old (`#askNewest`), and for a block near the head that it
- * tells, where that is doubted (`#askForProof`).
+ * far back its data reach (history.ts). What they leave open, the node is asked for:
+ *
+ * - the oldest block that it has, when a call needs an old one (`#askHistory`);
+ * - its newest block, to find out whether a missing block is old (`#askNewest`);
+ * - a block near the head that it tells, if that head is doubted (`#askForProof`).
  */
 export class KnownBlocks {
   readonly head: Head
