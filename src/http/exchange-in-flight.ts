@@ -6,7 +6,7 @@ import type { Decompressor } from './compression.ts'
 import type { BodyMemory, ExchangeOptions, Headers, HttpReply, HttpRequest } from './exchange.ts'
 import { BodyProgress } from './progress.ts'
 import { plainCause } from './secrets.ts'
-import { whyNoConnection } from './why-no-connection.ts'
+import { firstFailure, whyNoConnection } from './why-no-connection.ts'
 
 const EMPTY = Buffer.alloc(0)
 
@@ -223,7 +223,7 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
 
   #networkError(error: Error): HexlineError {
     const { url, scrub } = this.#options
-    const cause = plainCause(firstOf(error), scrub)
+    const cause = plainCause(firstFailure(error), scrub)
     const code = (cause as NodeJS.ErrnoException).code
     const endpoint = url.host
     if (code?.startsWith('HPE_') || cause.name === 'HTTPParserError')
@@ -242,9 +242,4 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
       receivedBytes: this.#length,
     })
   }
-}
-
-/** A host with several addresses fails with one error that holds one for each address. */
-function firstOf(error: Error): Error {
-  return error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
 }

@@ -4,6 +4,11 @@
  */
 const WITHOUT_TLS = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
 
+/** A host with several addresses fails with one error that holds one for each address. */
+export function firstFailure(error: Error): Error {
+  return error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
+}
+
 /** Why a connection failed, with the code of the system if the text lacks it: ` (CODE): text`. */
 export function whyNoConnection({ code = '', message }: NodeJS.ErrnoException): string {
   const named = message.includes(code) ? '' : ` (${code})`

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { type HexlineError, NetworkError, TimeoutError } from '../errors.ts'
 import type { Headers, HttpReply } from '../http/exchange.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
-import { whyNoConnection } from '../http/why-no-connection.ts'
+import { firstFailure, whyNoConnection } from '../http/why-no-connection.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 
@@ -138,8 +138,7 @@ class Handshake implements Dispatcher.DispatchHandler, Alarm {
   onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
     // The status is there; the body only adds words to it.
     if (this.#refusal !== undefined) return void this.#refuse()
-    const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
-    const cause = plainCause(first, this.#options.scrub)
+    const cause = plainCause(firstFailure(error), this.#options.scrub)
     const code = (cause as NodeJS.ErrnoException).code
     this.#fail(this.#notOpened(`no connection${whyNoConnection(cause)}`, cause, code))
   }
