@@ -36,10 +36,10 @@ export interface WebSocketExchange extends Exchange {
  * A socket that ends fails the requests in flight, and the next request opens another one.
  */
 export function createWebSocketExchange(options: WebSocketOptions): WebSocketExchange {
-  return new WebSocketClient(options)
+  return new SocketExchange(options)
 }
 
-class WebSocketClient implements WebSocketExchange {
+class SocketExchange implements WebSocketExchange {
   readonly #options: WebSocketOptions
   readonly #own: Pool | undefined
   readonly #dispatcher: Dispatcher

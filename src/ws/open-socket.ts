@@ -73,6 +73,7 @@ export class OpenSocket implements FrameHandler, Alarm {
   /** When the last user left. */
   #idleSince: number
   #closedBy: HexlineError | undefined
+  /** Settles when the messages so far were decompressed and passed on, in their order. */
   #inflating: Promise<void> | undefined
   /** Bytes of the messages that wait for it. */
   #waitingBytes = 0
@@ -99,7 +100,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     socket.on('error', (error) => this.#fail(this.#broken(error)))
     socket.on('end', () => this.#fail(this.#network('the server ended the connection')))
     socket.on('close', () => this.#fail(this.#network('the connection was closed')))
-    this.#ref(false)
+    this.#holdProcess(false)
   }
 
   get isOpen(): boolean {
@@ -119,13 +120,13 @@ export class OpenSocket implements FrameHandler, Alarm {
   use(): void {
     if (this.#users++ > 0 || !this.isOpen) return
     const { clock } = this.#options.alarms
-    this.#ref(true)
+    this.#holdProcess(true)
     const now = clock.now()
     this.#heardAt = now
     this.#pingedAt = undefined
     // A connection that was idle for long may be gone without a word: it is asked at once.
     if (now - this.#idleSince >= SILENT_MS) this.#ping(now)
-    this.#lookAt(now + SILENT_MS)
+    this.#setAlarm(now + SILENT_MS)
     this.#watch.start()
   }
 
@@ -136,7 +137,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     alarms.unset(this)
     this.#watch.stop()
     this.#idleSince = alarms.clock.now()
-    if (this.isOpen) this.#ref(false)
+    if (this.isOpen) this.#holdProcess(false)
   }
 
   /** Closes the socket (RFC 6455, 7.1.1). `error` is what its handler is told. */
@@ -151,10 +152,10 @@ export class OpenSocket implements FrameHandler, Alarm {
     if (this.#users === 0 || !this.isOpen) return
     const now = this.#options.alarms.clock.now()
     const dueAt = this.#isPaused ? now + SILENT_MS : (this.#pingedAt ?? this.#heardAt) + SILENT_MS
-    if (now < dueAt) this.#lookAt(dueAt)
+    if (now < dueAt) this.#setAlarm(dueAt)
     else if (this.#pingedAt === undefined) {
       this.#ping(now)
-      this.#lookAt(now + SILENT_MS)
+      this.#setAlarm(now + SILENT_MS)
     } else this.#fail(this.#network(`the server has been silent for ${2 * SILENT_MS} ms, and does not answer a ping`))
   }
 
@@ -205,20 +206,20 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.close(this.#network(`the server closed the WebSocket${said}`), code === NO_CODE ? NORMAL : code)
   }
 
-  /** Calls `next` after what came before. It has these bytes of a message until then. */
+  /** Calls `next` after what came before. Until then, it holds these bytes of a message. */
   #inOrder(next: () => unknown, bytes = 0): void {
     this.#waitingBytes += bytes
     const done = (this.#inflating ?? Promise.resolve()).then(next).then(() => {
       if (this.#inflating === done) this.#inflating = undefined
       this.#waitingBytes -= bytes
-      if (this.#isPaused && this.#waitingBytes <= MOST_WAITING) this.#pause(false)
+      if (this.#isPaused && this.#waitingBytes <= MOST_WAITING) this.#setPaused(false)
     })
     this.#inflating = done
-    if (this.#waitingBytes > MOST_WAITING && !this.#isPaused) this.#pause(true)
+    if (this.#waitingBytes > MOST_WAITING && !this.#isPaused) this.#setPaused(true)
   }
 
   /** A server has nothing to do with what is not read: it is neither silent, nor does it stall. */
-  #pause(isPaused: boolean): void {
+  #setPaused(isPaused: boolean): void {
     if (!this.isOpen) return
     this.#isPaused = isPaused
     this.#heardAt = this.#options.alarms.clock.now()
@@ -252,7 +253,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     this.#socket.write(encodeFrame(PING, EMPTY, true))
   }
 
-  #lookAt(at: number): void {
+  #setAlarm(at: number): void {
     const { alarms } = this.#options
     alarms.unset(this)
     this.at = at
@@ -277,7 +278,7 @@ export class OpenSocket implements FrameHandler, Alarm {
     const { alarms } = this.#options
     alarms.unset(this)
     this.#watch.stop()
-    this.#ref(false)
+    this.#holdProcess(false)
     if (this.#socket.writableEnded) {
       // What is still written is the close frame; the peer's answer to it is not waited for.
       const timer = alarms.clock.wakeAt(alarms.clock.now() + CLOSE_MS, () => this.#socket.destroy())
@@ -289,8 +290,8 @@ export class OpenSocket implements FrameHandler, Alarm {
     else this.#inOrder(tell)
   }
 
-  /** A proxy's or test's stream need not be a socket. */
-  #ref(isHeld: boolean): void {
+  /** Whether the socket keeps the process alive. A proxy's or test's stream need not be one. */
+  #holdProcess(isHeld: boolean): void {
     if (isHeld) this.#socket.ref?.()
     else this.#socket.unref?.()
   }
