@@ -90,7 +90,8 @@ export function noWebSocket(): OptionError {
 
 type Result = IteratorResult<SubscriptionItem<unknown>>
 
-interface Waiter {
+/** A call of `next` that waits for its item. */
+interface Consumer {
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void
 }
@@ -104,7 +105,7 @@ class Items implements Subscription<unknown>, Subscriber {
   #stop: (() => void) | undefined
   #items: ({ readonly type: 'value'; readonly value: unknown; readonly bytes: number } | typeof GAP)[] = []
   #bytes = 0
-  readonly #waiters: Waiter[] = []
+  readonly #consumers: Consumer[] = []
   /** Why it has ended, until a consumer has got the reason. */
   #failure: { readonly reason: unknown } | undefined
   #isDone = false
@@ -120,7 +121,7 @@ class Items implements Subscription<unknown>, Subscriber {
 
   next(): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject })
+      this.#consumers.push({ resolve, reject })
       if (!this.#isDone) this.#stop ??= this.#start(this)
       this.#serve()
     })
@@ -160,10 +161,10 @@ class Items implements Subscription<unknown>, Subscriber {
 
   /** Gives the items to the consumers that wait. */
   #serve(): void {
-    while (this.#waiters.length > 0) {
+    while (this.#consumers.length > 0) {
       const item = this.#items.shift()
       if (item === undefined && !this.#isDone) return
-      const { resolve, reject } = this.#waiters.shift() as Waiter
+      const { resolve, reject } = this.#consumers.shift() as Consumer
       if (item === undefined) {
         const failure = this.#failure
         this.#failure = undefined
@@ -177,7 +178,7 @@ class Items implements Subscription<unknown>, Subscriber {
     }
   }
 
-  #give(value: unknown, resolve: Waiter['resolve'], reject: Waiter['reject']): void {
+  #give(value: unknown, resolve: Consumer['resolve'], reject: Consumer['reject']): void {
     try {
       resolve({ done: false, value: { type: 'value', value: this.#decode(value) } })
     } catch (error) {
