@@ -64,7 +64,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const isAgreed = isRepeated(arrived, last) && asked.size >= (connectionsOf(this.#client)?.length ?? 1)
       if (attempt === ATTEMPTS || isAgreed) throw neverUsable(this.#client, first.number, arrived)
       last = arrived
-      fetched = await this.#fetcher.fetch(first.number, signal, true, [...avoided, ...asked])
+      fetched = await this.#fetcher.fetchUrgent(first.number, signal, [...avoided, ...asked])
     }
   }
 

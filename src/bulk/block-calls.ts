@@ -18,6 +18,8 @@ export interface AskOptions {
   readonly mayBeNull?: boolean
   /** Calls do not wait for the end of the turn of the event loop. */
   readonly atOnce?: boolean
+  /** A reader gets the reply's bytes as they came, and releases them. Default true. */
+  readonly isUnread?: boolean
 }
 
 /** The calls for the blocks of a job, whose results are the node's own bytes. */
@@ -29,9 +31,8 @@ export class BlockCalls {
     this.#patient = PatientCalls.of(client)
   }
 
-  /** `isUnread` where a reader gets the reply's bytes as they came, and releases them. */
-  ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally, isUnread = true): Promise<Reply> {
-    const { client, signal, avoid, mayBeNull = false, atOnce } = options
+  ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally): Promise<Reply> {
+    const { client, signal, avoid, mayBeNull = false, atOnce, isUnread = true } = options
     const request = {
       method,
       params,

@@ -53,7 +53,7 @@ export class BlockLogsFetcher<T> {
    * was requested again. `avoid` names endpoints to be used only if there is no other.
    */
   async fetch(number: number, signal: AbortSignal, avoid: readonly string[] = []): Promise<BlockLogs<T>> {
-    const fetched = await this.#fetcher.fetch(BigInt(number), signal, true, avoid)
+    const fetched = await this.#fetcher.fetchUrgent(BigInt(number), signal, avoid)
     const arrived = await this.#arrivals.arrive(fetched, signal, new Link(), avoid)
     const logs = this.#arrivals.item(arrived)
     releaseArrived(arrived)

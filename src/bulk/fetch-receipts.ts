@@ -129,8 +129,9 @@ export class ReceiptsFetcher {
    * then does not fit the block, and the receipts are requested again by the block's hash.
    */
   async #single(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
+    const joined = { ...options, isUnread: false }
     const replies = await Promise.all(
-      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], options, new Tally(), false)),
+      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], joined, new Tally())),
     )
     const receipts = jsonArray(replies.map(takeBytes).filter((bytes) => !NULL.equals(bytes)))
     return replyOf(receipts, receipts.length)

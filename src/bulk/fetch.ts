@@ -71,12 +71,14 @@ export class Fetcher {
     return this.#byHashOnly
   }
 
-  /**
-   * A block, at bulk speed; `urgent` for one that the consumer waits for, which goes first and is
-   * not given up by default. `avoid` names endpoints to be used only if there is no other.
-   */
-  fetch(number: bigint, signal: AbortSignal | undefined, urgent = false, avoid: readonly string[] = NONE): Promise<Fetched> {
-    return this.#fetch(number, { client: urgent ? this.#urgent : this.#bulk, signal, avoid })
+  /** A block, at bulk speed. `avoid` names endpoints to be used only if there is no other. */
+  fetch(number: bigint, signal: AbortSignal | undefined, avoid: readonly string[] = NONE): Promise<Fetched> {
+    return this.#fetch(number, { client: this.#bulk, signal, avoid })
+  }
+
+  /** A block that the consumer waits for: it goes first, and is not given up by default. */
+  fetchUrgent(number: bigint, signal: AbortSignal | undefined, avoid: readonly string[] = NONE): Promise<Fetched> {
+    return this.#fetch(number, { client: this.#urgent, signal, avoid })
   }
 
   /** A block, requested at once with the settings of `client`, such as its pin and priority. */
@@ -127,8 +129,8 @@ export class Fetcher {
     const { method, params } = tracesCallByHash(form, block)
     const origin = new Tally()
     try {
-      // Not `isUnread`: nobody releases this reply.
-      return { traces: await this.#calls.ask(method, params, { client: this.#byHash, signal, avoid }, origin, false), origin }
+      // Nobody releases this reply.
+      return { traces: await this.#calls.ask(method, params, { client: this.#byHash, signal, avoid, isUnread: false }, origin), origin }
     } catch (error) {
       if (error instanceof HexlineError && error.kind === 'lagging') return undefined
       throw error

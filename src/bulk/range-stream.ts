@@ -8,7 +8,7 @@ import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
 import { learnHistory } from './learn-history.ts'
 import { Link, type Linked, type LinkedReceipt } from './link.ts'
-import { ordered } from './ordered.ts'
+import { type Ask, ordered } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 import type { BlockReader } from './read-block.ts'
@@ -125,7 +125,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
 
   /** The blocks in order, as they were read. With `follow`, each follows the one before it. */
   async function* readInOrder(follow: Link | undefined): AsyncGenerator<Arrived<B, R>, void, undefined> {
-    for await (const fetched of ordered(numbers(from, to), (...args) => fetcher.fetch(...args), bounds, stop.signal, clockOf(client))) {
+    const ask: Ask<bigint, Fetched> = (number, asking, again) => (again ? fetcher.fetchUrgent(number, asking) : fetcher.fetch(number, asking))
+    for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client))) {
       signal?.throwIfAborted()
       yield await arrivals.arrive(fetched, stop.signal, follow)
     }
@@ -168,7 +169,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       // Those that were asked agree, and no other is left.
       if (attempt > 1 && (!isNew || avoid.size >= endpoints)) break
       releaseArrived(last.arrived)
-      const arrived = await arrivals.arrive(await fetcher.fetch(wrong.fetched.number, stop.signal, true, [...avoid].filter(isName)), stop.signal)
+      const arrived = await arrivals.arrive(await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, [...avoid].filter(isName)), stop.signal)
       try {
         await verify(arrived, previous)
         return arrived

@@ -92,7 +92,7 @@ it('a block whose traces no endpoint has is requested from another one', async (
   const good = await serve(chainAnswer({ ...chain, answer: ({ params }) => (params[0] === wrong ? unknown : undefined) }))
   const client = clientOf([forked.url, good.url])
   const fetcher = new Fetcher(client, { full: false, receipts: false, traces: 'callTracer' })
-  const first = await fetcher.fetch(3n, undefined, false, [new URL(good.url).host])
+  const first = await fetcher.fetch(3n, undefined, [new URL(good.url).host])
   const traces = { form: 'callTracer', read: (bytes: Buffer) => ({ linked: parseResult(bytes) as object[] }) } as const
   const { block } = await new Arrivals(client, fetcher, { ...reader, traces }).arrive(first, undefined, new Link())
   expect(first.origins.block.endpoint).toBe(new URL(forked.url).host)
@@ -109,11 +109,7 @@ it('a block that two endpoints agree on is requested from a third one', async ()
   link.follow(2n, { number: 2n, hash: blockHash(2), parentHash: blockHash(1), transactions: [] })
   const [, , third = ''] = servers.map(({ url }) => new URL(url).host)
   const avoid = [third]
-  const { fetched } = await new Arrivals(clientOf([first, ...others]), fetcher, reader).arrive(
-    await fetcher.fetch(3n, undefined, false, avoid),
-    undefined,
-    link,
-  )
+  const { fetched } = await new Arrivals(clientOf([first, ...others]), fetcher, reader).arrive(await fetcher.fetch(3n, undefined, avoid), undefined, link)
   expect(fetched.origins.block.endpoint).toBe(third)
 })
 
