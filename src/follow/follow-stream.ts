@@ -94,7 +94,7 @@ class Follower<I, L, T> {
     const bell = startBell(client, signal)
     try {
       const chain = new HeldChain(await startOf(asked, job, identity, bell))
-      const follower = new Follower(asked, job, reader, itemOf, identity, chain, bell)
+      const follower = new Follower(asked, job, reader, itemOf, { identity, chain, bell })
       let announced: Announced<I, L> | undefined
       // The calls of a round belong together: they go to one endpoint, as long as that answers.
       let pinned = follower.#pinned()
@@ -129,9 +129,7 @@ class Follower<I, L, T> {
     job: FollowJob,
     reader: FollowReader<never, never, I, L>,
     itemOf: (item: StreamItem<I, L>) => T,
-    identity: ChainIdentity,
-    chain: HeldChain,
-    bell: Bell,
+    { identity, chain, bell }: Started,
   ) {
     this.#client = client
     this.#nearBlocks = new NearBlocks(client, job, reader, identity.chainId ?? undefined)
@@ -294,6 +292,13 @@ class Follower<I, L, T> {
   #now(): number {
     return clockOf(this.#client).now()
   }
+}
+
+/** What the first calls of a stream have shown, and the bell that rings since then. */
+interface Started {
+  readonly identity: ChainIdentity
+  readonly chain: HeldChain
+  readonly bell: Bell
 }
 
 /**
