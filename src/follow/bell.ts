@@ -35,9 +35,7 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   let told: ToldHead | undefined
   let isRung = false
   let isLive = false
-  let nap: Nap | undefined
-  let answerNow: ((told: ToldHead) => unknown) | undefined
-  let answer: unknown
+  let listener: Listener | undefined
   const take = () => {
     const head = told
     told = undefined
@@ -46,12 +44,12 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
   }
   const ring = () => {
     isRung = true
-    if (nap === undefined) return
-    const { wake } = nap
-    nap = undefined
-    answer = told && answerNow?.(told)
-    if (answer !== undefined) take()
-    wake()
+    if (listener === undefined) return
+    const heardBy = listener
+    listener = undefined
+    heardBy.answer = told && heardBy.onRing?.(told)
+    if (heardBy.answer !== undefined) take()
+    heardBy.nap.wake()
   }
   const announced = (head: ToldHead | undefined) => {
     isLive = true
@@ -89,21 +87,26 @@ export function startBell(client: Client, signal: AbortSignal | undefined): Bell
     async wait<T>(ms: number, onRing?: (told: ToldHead) => T | undefined) {
       signal?.throwIfAborted()
       if (isRung) return undefined
-      const waiting = napOf(client)('follow', clock.now() + ms, signal)
-      nap = waiting
-      answerNow = onRing
-      answer = undefined
+      const own: Listener = { nap: napOf(client)('follow', clock.now() + ms, signal), onRing, answer: undefined }
+      listener = own
       try {
-        await waiting.over
-        return answer as T | undefined
+        await own.nap.over
+        return own.answer as T | undefined
       } finally {
-        nap = undefined
+        listener = undefined
       }
     },
     stop() {
       stopListening?.()
     },
   }
+}
+
+/** A `wait` until it is over, and what it resolves to. */
+interface Listener {
+  readonly nap: Nap
+  readonly onRing: ((told: ToldHead) => unknown) | undefined
+  answer: unknown
 }
 
 /** Undefined for anything but a header: then only the ring counts. */
