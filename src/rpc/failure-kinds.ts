@@ -106,7 +106,7 @@ export function isNoEndpoint(error: HexlineError): boolean {
 /** Marks a node's error that no row of the table knows. Copies of the error keep it. */
 const UNKNOWN = Symbol('unknown words')
 
-/** Its kind is a guess: neither the code nor the words of the node are known. */
+/** Marks an error whose kind is a guess: neither the code nor the words of the node are known. */
 export function guessed<E extends HexlineError>(error: E): E {
   return Object.defineProperty(error, UNKNOWN, { value: true })
 }
@@ -116,10 +116,10 @@ export function isGuessed(error: HexlineError): boolean {
   return UNKNOWN in error
 }
 
-/** Marks the failure of a call that has no reply in the reply to its batch. */
+/** Marks the failure of a call without a reply. Copies of the error keep it. */
 const UNANSWERED = Symbol('no reply')
 
-/** Its call has no reply in the reply to its batch. */
+/** Marks the failure of a call that has no reply in the reply to its batch. */
 export function unanswered<E extends HexlineError>(error: E): E {
   return Object.defineProperty(error, UNANSWERED, { value: true })
 }
