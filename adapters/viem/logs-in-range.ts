@@ -140,7 +140,11 @@ export function logsInRange(client: HexlineClient, parameters: Parameters): Logs
   }
   return {
     async *[Symbol.asyncIterator]() {
-      for await (const { logs } of pages()) yield* logs
+      for await (const { logs } of pages())
+        for (const log of logs) {
+          signal?.throwIfAborted()
+          yield log
+        }
     },
     pages,
     get audit() {

@@ -87,13 +87,18 @@ export interface Logs extends AsyncIterable<MinedLog> {
  */
 export function getLogs(client: Client, options: GetLogsOptions): Logs {
   checkClient(client)
-  const stream = new LogStream(client, checkLogOptions(options), decodedLogs())
+  const checked = checkLogOptions(options)
+  const stream = new LogStream(client, checked, decodedLogs())
   async function* pages(): AsyncGenerator<LogPage, void, undefined> {
     for await (const { from, to, items } of stream.pages()) yield { from: BigInt(from), to: BigInt(to), logs: items as MinedLog[] }
   }
   return {
     async *[Symbol.asyncIterator]() {
-      for await (const { items } of stream.pages()) yield* items as MinedLog[]
+      for await (const { items } of stream.pages())
+        for (const log of items as MinedLog[]) {
+          checked.signal?.throwIfAborted()
+          yield log
+        }
     },
     pages,
     get audit() {

@@ -400,4 +400,19 @@ describe('a consumer', () => {
     }
     await expect(run()).rejects.toBe(reason)
   })
+
+  it('that aborts within a page gets no more logs of it', async () => {
+    const chain = await startLogChain({ head: 50 })
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    let count = 0
+    const run = async () => {
+      for await (const _ of getLogs(clientFor(chain.url), { ...filter, from: 0n, to: 'latest', audit: 'none', signal: controller.signal })) {
+        count++
+        if (count === 3) controller.abort(reason)
+      }
+    }
+    await expect(run()).rejects.toBe(reason)
+    expect(count).toBe(3)
+  })
 })

@@ -115,3 +115,18 @@ it('an error says what was asked for', async () => {
   expect(error.message).toContain(`Request body: {"method":"eth_getLogs","params":[{"address":["${address[0]}"`)
   expect(error.message).toContain('"fromBlock":"0","toBlock":"3000"')
 })
+
+it('getLogsInRange that is aborted within a page gives no more logs of it', async () => {
+  const chain = await startLogChain({ head: 50, logs: () => 5 })
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  let count = 0
+  const run = async () => {
+    for await (const _ of clientOn(chain.url).getLogsInRange({ address, fromBlock: 0n, toBlock: 50n, signal: controller.signal })) {
+      count++
+      if (count === 3) controller.abort(reason)
+    }
+  }
+  expect(await errorOf(run())).toBe(reason)
+  expect(count).toBe(3)
+})
