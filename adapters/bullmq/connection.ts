@@ -1,3 +1,4 @@
+import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { OptionError } from '../../src/errors.ts'
 
@@ -6,6 +7,13 @@ export function checkRedis(redis: unknown): Redis {
   const { defineCommand, duplicate } = (redis ?? {}) as Partial<Redis>
   if (typeof defineCommand === 'function' && typeof duplicate === 'function') return redis as Redis
   throw new OptionError('redis', 'a connection of ioredis', typeof redis)
+}
+
+/** Throws `OptionError`, which shows nothing of it, for anything but a queue of BullMQ. */
+export function checkQueue(queue: unknown): void {
+  const { addBulk, getJobs, getBackend } = (queue ?? {}) as Partial<Queue>
+  if ([addBulk, getJobs, getBackend].every((method) => typeof method === 'function')) return
+  throw new OptionError('queue', 'a queue of BullMQ', queue === null ? 'null' : typeof queue)
 }
 
 /**

@@ -7,6 +7,7 @@ import type { RangeEntry } from '../../src/dataset/manifest.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Quantity } from '../../src/eth/codec/quantity.ts'
 import { show } from '../../src/text.ts'
+import { checkQueue } from './connection.ts'
 
 /** An export for workers: options of `exportDataset`, with the id of the chain. */
 export interface QueuedExport extends Pick<ExportDatasetOptions, 'dir' | 'format' | 'tables' | 'columns' | 'blocksPerFile' | 'verify'> {
@@ -69,6 +70,7 @@ const JOB_NAME = 'range'
  * Throws `OptionError` for an invalid export.
  */
 export async function enqueueExport(queue: Queue, plan: QueuedExport, options: EnqueueOptions = {}): Promise<Enqueued> {
+  checkQueue(queue)
   check.onlyKnown('options', options, ['attempts', 'backoffMs'])
   const attempts = check.attempts('attempts', options.attempts ?? 5)
   const delay = check.ms('backoffMs', options.backoffMs ?? 1000)

@@ -1,5 +1,6 @@
 import type { Job, Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import { checkQueue } from './connection.ts'
 import { exportOf, isRangeJob, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 
 /** Progress of one export in a queue, or of all of them. */
@@ -45,7 +46,8 @@ export interface RangeFailure {
  * Reads the progress of the exports in a queue, from Redis alone; with the `id` that
  * `enqueueExport` has returned, of that one alone.
  */
-export function exportProgress(queue: Queue, id?: string): Promise<ExportProgress> {
+export async function exportProgress(queue: Queue, id?: string): Promise<ExportProgress> {
+  checkQueue(queue)
   return new ProgressReader(queue, id).read()
 }
 
@@ -181,6 +183,7 @@ export function recheckDone(queue: Queue): Promise<number> {
 }
 
 async function putBack(queue: Queue, state: 'failed' | 'completed'): Promise<number> {
+  checkQueue(queue)
   const ranges = (await jobsIn(queue, state)).filter(isRangeJob)
   const client = await queue.getBackend().connection.client
   for (let i = 0; i < ranges.length; i += AT_A_TIME)

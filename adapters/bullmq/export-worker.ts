@@ -62,6 +62,11 @@ export interface ExportWorker {
   close(): Promise<void>
 }
 
+/** Redis is the reason why a worker ended. */
+class WorkerEndedError extends Error {
+  override readonly name = 'WorkerEndedError'
+}
+
 /** Why ranges were given up. */
 const GIVEN_BACK = new Error('the worker is closed: the range goes back to the queue')
 const LOST = new Error('the range belongs to another worker by now')
@@ -146,7 +151,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     if (lost !== undefined) {
       if (!toldLost.has(lost.id)) onFailure?.(lost.error, lost.range)
       toldLost.add(lost.id)
-    } else if (isWrongDatabase(error)) void end(new Error(`Redis refuses the database of the connection: ${error.message}`))
+    } else if (isWrongDatabase(error)) void end(new WorkerEndedError(`Redis refuses the database of the connection: ${error.message}`))
     else onFailure?.(error)
   })
 
@@ -178,6 +183,11 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     await budget?.close()
     connection.disconnect()
   }
+  // BullMQ asks for the version of Redis once. A worker whose connection breaks meanwhile never
+  // takes a job, though its connection comes back.
+  worker
+    .waitUntilReady()
+    .catch((error: Error) => void end(new WorkerEndedError(`the worker cannot start: its connection to Redis broke (${error.message})`, { cause: error })))
   // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }

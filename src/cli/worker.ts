@@ -75,7 +75,9 @@ async function work(flags: Flags, io: Io): Promise<void> {
         onFailure(error, range) {
           if (range !== undefined) return messages.warn(`blocks ${range.from} to ${range.to}: ${error.message}`)
           // What ends the worker is the error of the command.
-          if (error instanceof OptionError) return
+          if (error instanceof OptionError || error.name === 'WorkerEndedError') return
+          // A job that is not hexline's.
+          if (error.name === 'UnrecoverableError') return messages.warn(error.message)
           // Redis is tried again and again.
           if (error.message !== said) messages.warn(`Redis cannot be used, trying again: ${error.message}`)
           said = error.message

@@ -132,7 +132,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     })
     await foreign.close()
     expect(worked.stderr.match(/blocks 20 to 29: [^\n]*no such block/g)).toHaveLength(2)
-    expect(worked.stderr).toContain(`job ${id} is not one of hexline's`)
+    expect(worked.stderr).toContain(`"message":"job ${id} is not one of hexline's: it is set aside"`)
   })
 
   it.each([

@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Queue } from 'bullmq'
 import { type Client, createClient, OptionError } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { enqueueExport, exportProgress, exportWorker, type QueuedExport, retryFailed } from 'hexline/bullmq'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { foreignFailures } from '../../../adapters/bullmq/export-progress.ts'
 import type { ExportWorker, ExportWorkerOptions } from '../../../adapters/bullmq/export-worker.ts'
 import type { ChainOptions } from '../../support/chain-server.ts'
@@ -237,6 +238,42 @@ describe.runIf(hasRedis)('a worker', () => {
     const worker = start({ redis: other })
     await expect(worker.ended).rejects.toThrow('Redis refuses the database of the connection: ERR DB index is out of range')
     other.disconnect()
+  })
+
+  it('whose connection breaks while the worker starts ends with an error, instead of waiting for ever', async () => {
+    await enqueueExport(queue, plan)
+    // Redis is lost as soon as BullMQ asks for its version, after ioredis has.
+    let isBroken = false
+    const broken = createServer((socket) => {
+      const real = connect(redis.port, '127.0.0.1')
+      let infos = 0
+      socket.on('data', (data) => {
+        infos += data.toString().toLowerCase().split('info').length - 1
+        isBroken ||= infos > 1
+        if (isBroken) socket.destroy()
+        else real.write(data)
+      })
+      real.pipe(socket)
+      for (const side of [socket, real])
+        side
+          .on('error', () => {})
+          .on('close', () => {
+            real.destroy()
+            socket.destroy()
+          })
+    })
+    await once(broken.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void broken.close())
+    const other = redis.redis.duplicate({ port: (broken.address() as AddressInfo).port, lazyConnect: true, retryStrategy: () => 50 })
+    other.on('error', () => {})
+    const worker = start({ redis: other })
+    await expect(worker.ended).rejects.toThrow('the worker cannot start: its connection to Redis broke')
+    other.disconnect()
+  })
+
+  it.each([undefined, null, {}, 'hexline'])('refuses %o as a queue', async (value) => {
+    for (const ask of [() => enqueueExport(value as never, plan), () => exportProgress(value as never), () => retryFailed(value as never)])
+      await expect(ask()).rejects.toThrow(/^queue: expected a queue of BullMQ, received /)
   })
 
   it('leaves no secret in Redis', async () => {
