@@ -1,9 +1,10 @@
 import { RLP } from '@ethereumjs/rlp'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { hexToBytes } from 'viem'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { type Block, IntegrityError, type MinedTransaction, type Receipt } from '../../src/index.ts'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Block, createClient, IntegrityError, type MinedTransaction, type Receipt } from '../../src/index.ts'
 import { verifyBlock } from '../../src/index-bulk.ts'
+import { startAnvil } from '../support/anvil.ts'
 import { mineAnvilBlock, mineBlobBlock } from '../support/anvil-blocks.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
 import { nightly } from '../support/runs.ts'
@@ -248,6 +249,17 @@ describe('anvil', () => {
     expect((await verifyBlock(block, receipts, { senders: true })).checks).toEqual([
       ...['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'senders'],
     ])
+  })
+
+  test('is known by its chain id where its blocks have withdrawals and no parentBeaconBlockRoot, as in Shanghai', async () => {
+    const anvil = await startAnvil({ hardfork: 'Shanghai' })
+    onTestFinished(() => anvil.stop())
+    const client = createClient(anvil.url)
+    await client.request({ method: 'anvil_mine', params: ['0x1'] })
+    const block = await client.call('eth_getBlockByNumber', 1n, true)
+    await client.close()
+    const { skipped } = await verifyBlock(block as NonNullable<typeof block>, [], { chainId: 31337 })
+    expect(skipped).toEqual([{ check: 'size', reason: 'anvil leaves the list of withdrawals out of the size' }])
   })
 
   test('is not taken for BNB Smart Chain, whose parentBeaconBlockRoot is zero, too', async () => {
