@@ -70,12 +70,12 @@ const JOB_NAME = 'range'
  * Throws `OptionError` for an invalid export.
  */
 export async function enqueueExport(queue: Queue, plan: QueuedExport, options: EnqueueOptions = {}): Promise<Enqueued> {
-  checkQueue(queue)
   check.onlyKnown('options', options, ['attempts', 'backoffMs'])
   const attempts = check.attempts('attempts', options.attempts ?? 5)
   const delay = check.ms('backoffMs', options.backoffMs ?? 1000)
   const data = plainExport(plan)
   const id = idOf(data)
+  checkQueue(queue)
   await keepRecord(queue, id, data)
   const before = await countOf(queue)
   let ranges = 0
