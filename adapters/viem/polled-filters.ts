@@ -47,9 +47,13 @@ export class PolledFilters {
     const filter = this.#filters.get(id)
     if (filter === undefined) return ask(method, params)
     this.#filters.delete(id)
-    if (method === 'eth_uninstallFilter') filter.stop()
+    if (method === 'eth_uninstallFilter') {
+      filter.stop()
+      // The node drops what is not polled by itself. viem would poll for ever after an error.
+      return ask(method, [filter.id]).catch(() => true)
+    }
     // The one that was polled last is forgotten last.
-    else this.#filters.set(id, filter)
+    this.#filters.set(id, filter)
     if (method !== 'eth_getFilterChanges') return ask(method, [filter.id])
     const install = async () => {
       await this.#install(filter, ask)

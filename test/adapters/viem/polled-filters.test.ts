@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client as HexlineClient } from 'hexline'
 import { hexline } from 'hexline/viem'
 import { type Address, createPublicClient, type Log, type PublicClient, parseAbiItem } from 'viem'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { eventsOf } from '../../support/events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { TOKEN, TRANSFER } from '../../support/live-chain.ts'
 import { type Entry, each, failed, type Received, serve } from '../../support/server.ts'
@@ -337,6 +340,20 @@ test('a filter that was made again is the one that is uninstalled', async () => 
   expect(nodes.backends[0]?.filters.size).toBe(1)
   await unwatch()
   await eventually(() => expect(nodes.backends[0]?.filters.size).toBe(0))
+})
+
+test('unwatch ends the polls although the filter cannot be uninstalled any more', async () => {
+  const nodes = await startNodes()
+  const client = clientOf(nodes.url)
+  const { unwatch } = await watch(nodes, { client })
+  await (client as unknown as { transport: { client: HexlineClient } }).transport.client.close()
+  const polls = eventsOf('hexline:call')
+  await eventually(() => expect(polls.length).toBeGreaterThan(2))
+  await unwatch()
+  const before = polls.length
+  await sleep(50)
+  // One may have been under way.
+  expect(polls.length - before).toBeLessThan(2)
 })
 
 test.each([{ toBlock: '0x20' }, { blockHash: word(1) }, { fromBlock: 'finalized' }])('a filter with %j is the node’s alone', async (filter) => {
