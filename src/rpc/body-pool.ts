@@ -1,6 +1,6 @@
 const MiB = 1024 * 1024
-/** Most free memory to keep for later bodies, in bytes. */
-const MOST_FREE = 8 * MiB
+/** Most free memory to keep for later bodies, in bytes: as much as streams read ahead. */
+const MOST_FREE = 32 * MiB
 /** Smaller bodies get memory of their own, in bytes: that costs little. */
 const LEAST = 64 * 1024
 /** The memory of a body is at most this many times as large as the body. */

@@ -42,20 +42,20 @@ describe('the pool of memory for bodies', () => {
     expect([memory.buffer, foreign.buffer]).not.toContain(second.buffer)
   })
 
-  test('keeps at most 8 MiB, and drops the earliest released', () => {
+  test('keeps at most 32 MiB, and drops the earliest released', () => {
     const pool = new BodyPool()
-    const all = Array.from({ length: 20 }, () => taken(pool, MiB))
+    const all = Array.from({ length: 20 }, () => taken(pool, 4 * MiB))
     for (const each of all) pool.release(each)
-    const again = Array.from({ length: 20 }, () => taken(pool, MiB).buffer)
+    const again = Array.from({ length: 20 }, () => taken(pool, 4 * MiB).buffer)
     expect(again.filter((buffer) => all.some((each) => each.buffer === buffer))).toEqual(
       all
         .slice(12)
         .reverse()
         .map(({ buffer }) => buffer),
     )
-    const huge = taken(pool, 9 * MiB)
+    const huge = taken(pool, 33 * MiB)
     pool.release(huge)
-    expect(taken(pool, 9 * MiB).buffer).not.toBe(huge.buffer)
+    expect(taken(pool, 33 * MiB).buffer).not.toBe(huge.buffer)
   })
 
   test('never gives a buffer to two owners, in any order of use', () => {
