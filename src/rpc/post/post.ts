@@ -118,8 +118,8 @@ const LEAST_CUT = 64 * 1024
 
 /**
  * Some gateways cut replies that are too large for them: a smaller batch may get a whole one. Other
- * replies end in their middle by chance; a longer one that came whole since the last cut shows
- * that.
+ * replies end in their middle by chance; a longer one that came whole shows that. Half of its size
+ * counts after each cut by chance, since the gateway may have changed.
  */
 class Cuts {
   #longestWhole = 0
@@ -136,7 +136,7 @@ class Cuts {
   isForSize(wireBytes: number): boolean {
     if (wireBytes < LEAST_CUT) return false
     const isByChance = wireBytes < this.#longestWhole
-    this.#longestWhole = 0
+    if (isByChance) this.#longestWhole = Math.floor(this.#longestWhole / 2)
     return !isByChance
   }
 }
@@ -196,7 +196,10 @@ function read(reply: HttpReply, calls: readonly Call[], first: number, options: 
   const isBatch = calls.length > 1
   if (calls.every(({ isUnread }) => isUnread)) {
     const results = unreadResults(reply.body, first, calls.length)
-    if (results !== undefined) return results.map((bytes) => replyOf(bytes, bytes.length))
+    if (results !== undefined) {
+      cuts.whole(reply)
+      return results.map((bytes) => replyOf(bytes, bytes.length))
+    }
   }
   const decoded = decodedReplies(reply.body, calls, first)
   if (decoded !== undefined) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NetworkError } from '../../../src/errors.ts'
+import { type HexlineError, NetworkError } from '../../../src/errors.ts'
 import type { Exchange, HttpReply, HttpRequest } from '../../../src/http/exchange.ts'
 import { BodyPool } from '../../../src/rpc/body-pool.ts'
 import { type Call, ownRead, type Reply, releaseReply } from '../../../src/rpc/call.ts'
@@ -113,6 +113,25 @@ describe('a long reply that ends in the middle', () => {
     await ask(client, 100)
     await ask(client, 200)
     expect(server.requests.map(({ entries }) => entries.length)).toEqual([50, 50, 50, 50])
+  })
+
+  test.each([{ isUnread: true, as: 'bytes' as const }, {}])('was cut by chance after longer ones: also one of calls with %j', async (marks) => {
+    const ids = { next: 1 }
+    const whole = () => Buffer.from(JSON.stringify([0, 1].map((i) => ({ jsonrpc: '2.0', id: ids.next - 2 + i, result: { own: 'x'.repeat(200_000) } }))))
+    const cuts = [false, true, false, true, true, true]
+    const { post } = postOver(async () => {
+      if (cuts.shift()) throw new NetworkError('other side closed', { receivedBytes: 150_000 })
+      const body = whole()
+      return { status: 200, headers: {}, body, wireBytes: body.length }
+    }, ids)
+    const call = callOf('a', marks)
+    const kinds: unknown[] = []
+    for (let i = 0; i < 6; i++) {
+      const [outcome] = await post(call, call)
+      kinds.push(outcome instanceof Error ? (outcome as HexlineError).kind : 'whole')
+    }
+    // A gateway that cuts several in a row may do so for their size.
+    expect(kinds).toEqual(['whole', 'network', 'whole', 'network', 'network', 'response-too-large'])
   })
 
   test('was cut for its size if no longer one was complete since the last cut', async () => {
