@@ -45,6 +45,7 @@ const targets: readonly Target[] = [
   target('small calls, 64 in parallel', 'viem, batched', 0.4),
   target('small calls, gzip', 'viem, batched', 0.4),
   target('small calls, in sequence', 'undici + JSON.parse', 1.2, 'wall'),
+  target('50 ms latency', 'undici + JSON.parse', 1, 'wall'),
   { workload: 'memory', says: 'peak, in MB', atMost: 300, of: ({ workloads }) => figureOf(workloads.memory?.hexline, 'peakMb') },
   { workload: 'memory', says: 'end vs. middle', atMost: 1.1, of: ({ workloads }) => flatness(workloads.memory?.hexline) },
   target('import', 'undici + JSON.parse', 1.3),
