@@ -35,7 +35,7 @@ const NO_TRIAL: Trial = { state: 'none' }
  * How long batches may be, in calls; `body` is about the bytes of their replies.
  *
  *     refused for its length:    calls = floor(length / 2), and `length` is never reached again
- *     timed out:                 calls = floor(length / 2)
+ *     timed out:                 calls = floor(length / 2), unless `body` became smaller
  *     throttled in its middle:   calls = max(answered, ceil(calls / 2))
  *     replies too large:         calls = floor(length / 2), where bytes are not the reason
  *     only the first answered:   calls = as many, after twice the same number
@@ -44,8 +44,8 @@ const NO_TRIAL: Trial = { state: 'none' }
  *                                40, 80 .. 1280 with each try that fails, and 20 again with one
  *                                that works
  *
- * Where batches fail without a reason, `Support` is about whether there can be any, and
- * `LengthDoubt` about their length.
+ * Where batches fail without a reason, `Support` is about whether there can be any, `body` about
+ * those that have grown, and `LengthDoubt` about the length of the others.
  */
 export class BatchSize {
   /** Longest batch, in calls. */
