@@ -10,7 +10,8 @@ import { copyError } from './copy-error.ts'
 export class CallFailure {
   readonly error: HexlineError
   /**
-   * POSTs that the call was in: one at most, until the router adds up those of several endpoints.
+   * POSTs that the call was in: one at most, until the router adds up those of several endpoints. A
+   * batch that the queue has sent again in shorter ones counts once.
    */
   readonly posts: number
   /** Name of the endpoint in routing; undefined if the failure came from none. */

@@ -30,7 +30,7 @@ export interface CallEvent {
    */
   readonly endpoint: string | undefined
   readonly priority: 'interactive' | 'bulk'
-  /** POSTs that it was in; 0 when it was never sent. */
+  /** How many times it was sent, as in `HexlineError.attempts`; 0 when it never was. */
   readonly attempts: number
   /** From the call to its end, in ms: waiting in line, attempts and the waits between them. */
   readonly durationMs: number

@@ -22,7 +22,7 @@ export class Tally implements CallTally {
   id = 0
   call: Call | undefined
   startedAt = 0
-  /** POSTs that it was in. */
+  /** POSTs that it was in. A batch that was sent again in shorter ones counts once. */
   attempts = 0
   /** The endpoint of the last POST. */
   endpoint: string | undefined

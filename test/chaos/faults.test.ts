@@ -136,14 +136,18 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
   }
 
   // An attempt is a POST in which the call was not turned away; each call has as many as its policy
-  // says, a bulk call as many as it needs, what writes only one.
+  // says, a bulk call as many as it needs, what writes only one. A batch that may have been too
+  // long is sent again in shorter ones within the same attempt, which the nodes cannot tell from
+  // another attempt in a shorter one: neither counts here, and few calls are sent more often.
   const most = { interactive: 0, bulk: 0, unrepeatable: 0 }
+  let oftener = 0
   for (const { number, isBulk } of ends) {
     const { method, params } = planned(number)
-    const attempts = seenOf.get(number)?.[1] ?? 0
+    const [, arrived = 0, , , , inShorter = 0] = seenOf.get(number) ?? []
     const isUnrepeatable = method === 'eth_sendRawTransaction' && hashOf(String(params[0])) === undefined
     const policy = isUnrepeatable ? 'unrepeatable' : isBulk ? 'bulk' : 'interactive'
-    most[policy] = Math.max(most[policy], attempts)
+    most[policy] = Math.max(most[policy], arrived - (isUnrepeatable ? 0 : inShorter))
+    if (policy === 'interactive' && arrived > ATTEMPTS) oftener++
   }
   const attempts = seen.calls.filter(([number]) => number >= 0).map(([, ran]) => ran)
   const mostRuns = Math.max(0, ...seen.runs.map(([, times]) => times))
@@ -162,7 +166,7 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
       `right answers     ${right}, wrong ${wrong.length}`,
       `errors by kind    ${list(byKind) || 'none'}; untrue ${untrue.length}`,
       `POSTs             ${seen.posts}, faulty ${((100 * faultyPosts) / seen.posts).toFixed(1)} %`,
-      `attempts per call ${(attempts.reduce((sum, n) => sum + n, 0) / attempts.length).toFixed(2)} in the mean; most: ${list(most)}`,
+      `attempts per call ${(attempts.reduce((sum, n) => sum + n, 0) / attempts.length).toFixed(2)} in the mean; most: ${list(most)}; interactive calls with more POSTs than attempts ${oftener}`,
       `transactions      ${seen.runs.length} ran, each ${mostRuns} time at most`,
       `faults            ${list(seen.faulty)}`,
       `latest end        ${Math.round(latestMs)} ms after an abort or a deadline`,
@@ -175,6 +179,7 @@ test(`${CALLS} calls, three nodes, 30 % faults: each ends in the right answer or
   expect(ends).toHaveLength(CALLS)
   expect(right / CALLS).toBeGreaterThan(0.9)
   expect(most.interactive).toBeLessThanOrEqual(ATTEMPTS)
+  expect(oftener / CALLS).toBeLessThan(0.001)
   expect(most.unrepeatable).toBeLessThanOrEqual(1)
   expect(mostRuns).toBe(1)
   expect(latestMs).toBeLessThan(LATE_MS)

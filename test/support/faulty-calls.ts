@@ -95,9 +95,10 @@ export type Fault = (typeof faults)[number]
 export interface Seen {
   /**
    * For each call: its number, how many times it arrived and was not refused, how many times in
-   * all, and its faults as bits in the order of `faults`.
+   * all, its faults as bits in the order of `faults`, the length of the last POST it arrived in,
+   * and how many times it arrived in a shorter one than the time before.
    */
-  readonly calls: readonly (readonly [number, number, number, number])[]
+  readonly calls: readonly (readonly [number, number, number, number, number, number])[]
   /** How many times each transaction ran, by the number of its call. */
   readonly runs: readonly (readonly [number, number])[]
   readonly posts: number

@@ -32,7 +32,7 @@ interface Entry {
 }
 
 const seed = Number(process.argv[2])
-const calls = new Map<number, [number, number, number, number]>()
+const calls = new Map<number, [number, number, number, number, number, number]>()
 const runs = new Map<number, number>()
 const known = new Set<unknown>()
 const faulty: Partial<Record<Fault, number>> = {}
@@ -49,12 +49,16 @@ function decide(node: number, n: number): { fault: Fault | undefined; random: ()
   return { fault: undefined, random }
 }
 
-function note({ method, params }: Entry, fault: Fault | undefined, isTurnedAway = false): void {
+function note({ method, params }: Entry, length: number, fault: Fault | undefined, isTurnedAway = false): void {
   const number = numberOf(method, params)
   if (number === undefined) return
-  const record = calls.get(number) ?? [number, 0, 0, 0]
+  const record = calls.get(number) ?? [number, 0, 0, 0, 0, 0]
   record[2]++
-  if (!isTurnedAway) record[1]++
+  if (!isTurnedAway) {
+    record[1]++
+    if (length < record[4]) record[5]++
+    record[4] = length
+  }
   if (fault !== undefined) record[3] |= 1 << faults.indexOf(fault)
   calls.set(number, record)
 }
@@ -98,7 +102,7 @@ async function startNode(node: number): Promise<number> {
     if (n % DIES_AFTER === DIES_AFTER - 1 - 100 * node) die()
 
     if (fault === 'throttled') {
-      for (const entry of entries) note(entry, fault, true)
+      for (const entry of entries) note(entry, entries.length, fault, true)
       response.writeHead(429, random() < 0.3 ? { 'retry-after': '0.02' } : {})
       response.end('too many requests')
       return
@@ -107,10 +111,10 @@ async function startNode(node: number): Promise<number> {
     const head = node === 2 ? HEAD - ((n >> 6) % 5) : HEAD
     const replies = entries.map((entry) => {
       if (fault === 'throttled in part' && random() < 0.5) {
-        note(entry, fault, true)
+        note(entry, entries.length, fault, true)
         return { jsonrpc: '2.0', id: entry.id, error: { code: -32005, message: 'rate limit exceeded' } }
       }
-      note(entry, fault)
+      note(entry, entries.length, fault)
       if (blockOf(entry.method, entry.params) > head) {
         faulty.lagging = (faulty.lagging ?? 0) + 1
         const record = calls.get(numberOf(entry.method, entry.params) as number)
