@@ -16,6 +16,8 @@ export interface Limit {
   readonly refuses: 'entries' | 'posts'
   /** `Retry-After` of HTTP 429, in seconds. */
   readonly retryAfter?: number
+  /** Part of the POSTs that are turned away with HTTP 503, whatever the rate. Default: none. */
+  readonly busy?: number
   /** Latency of each reply, in ms, plus or minus a tenth. */
   readonly latencyMs: number
   /** Seed for the latencies. */
@@ -34,8 +36,11 @@ export interface Tally {
 
 export interface Limiter {
   readonly answer: Answer
-  /** Changes the rate; 0 refuses everything from now on. */
-  allow(perSecond: number): void
+  /**
+   * Changes the rate; 0 refuses everything from now on. `status` is that of refused POSTs, 429 by
+   * default.
+   */
+  allow(perSecond: number, status?: number): void
   /** The outcomes since the last `count`, by time of arrival. */
   count(): Tally
 }
@@ -44,9 +49,11 @@ export interface Limiter {
  * Answers of a server with a token bucket, as providers have them. It counts the calls it accepts.
  */
 export function limiter(clock: Clock, limit: Limit): Limiter {
-  const { perSecond = Number.POSITIVE_INFINITY, burst = 0, concurrency = Number.POSITIVE_INFINITY, refuses, retryAfter, latencyMs, seed = 1 } = limit
+  const { perSecond = Number.POSITIVE_INFINITY, burst = 0, concurrency = Number.POSITIVE_INFINITY, refuses, retryAfter, busy = 0, latencyMs, seed = 1 } = limit
   const random = randomFrom(seed)
+  const randomBusy = randomFrom(seed)
   let rate = perSecond
+  let status = 429
   let tokens = burst
   let filledAt = clock.now()
   let inFlight = 0
@@ -65,7 +72,8 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
 
   const answer: Answer = async ({ entries, isBatch }, response) => {
     const isTooMany = ++inFlight > concurrency
-    const taken = isTooMany ? 0 : take(entries.length, refuses === 'posts')
+    const isBusy = busy > 0 && randomBusy() < busy
+    const taken = isTooMany || isBusy ? 0 : take(entries.length, refuses === 'posts')
     const at = clock.now()
     tally.taken += taken
     tally.throttled += entries.length - taken
@@ -74,9 +82,13 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
     await new Promise<void>((resolve) => void clock.wakeAt(at + ms, resolve))
     inFlight--
     if (!isTooMany) tally.busyMs += clock.now() - at
+    if (isBusy) {
+      response.writeHead(503, { 'content-type': 'text/plain' }).end('Busy')
+      return
+    }
     if (taken === 0 && refuses === 'posts') {
       const headers = { 'content-type': 'text/plain', ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) }
-      response.writeHead(429, headers).end('Too many requests')
+      response.writeHead(status, headers).end(status === 429 ? 'Too many requests' : 'Busy')
       return
     }
     const replies = entries.map(({ id, params }, i) =>
@@ -87,9 +99,10 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
 
   return {
     answer,
-    allow(next) {
+    allow(next, statusOfRefusals = 429) {
       take(0, false)
       rate = next
+      status = statusOfRefusals
       if (rate === 0) tokens = 0
     },
     count() {

@@ -4,6 +4,7 @@ import type { Backoff } from '../retry-delay.ts'
 import { type BatchPlan, Plan } from './batch-plan.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { BatchSize } from './batch-size.ts'
+import { BusyRefusals } from './busy-refusals.ts'
 import { Concurrency } from './concurrency.ts'
 import { HeavyCalls } from './heavy-calls.ts'
 import { type Budget, Pacer, type Pacing, type WaitingCalls } from './pacer.ts'
@@ -49,10 +50,10 @@ export interface Consequences {
 }
 
 /**
- * Why a POST was throttled: by what `RateVerdict` names, or because more POSTs were in flight than
- * were ever answered.
+ * Why a POST was throttled: by what `RateVerdict` names, because more POSTs were in flight than
+ * were ever answered, or because the endpoint is busy, whatever the rate.
  */
-export type Verdict = RateVerdict | 'too-many-at-once'
+export type Verdict = RateVerdict | 'too-many-at-once' | 'busy'
 
 /** What is sent to an endpoint from now on. */
 export interface CurrentLimits {
@@ -82,6 +83,7 @@ export class EndpointLimits {
   readonly #speeds: Speeds
   readonly #heavyCalls: HeavyCalls
   readonly #methods: ThrottledMethods
+  readonly #busyRefusals = new BusyRefusals()
   readonly #batchConcurrency: number
   readonly #singleConcurrency: number
   /** The rate that the user gave. */
@@ -234,7 +236,10 @@ export class EndpointLimits {
     const resend = this.#learnSize(result, now)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
-    if (throttling === undefined && answered.length > 0) this.#pause.recovered()
+    if (throttling === undefined && answered.length > 0) {
+      this.#pause.recovered()
+      this.#busyRefusals.answered()
+    }
     const ownership = this.#methods.learn(result, areOthersWaiting, now)
     if (ownership === 'found') this.#forgetThrottling(now)
     const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
@@ -303,8 +308,10 @@ export class EndpointLimits {
   #learnThrottling(result: BatchResult, throttling: HexlineError, now: number): boolean {
     const { batch, answered } = result
     const asked = throttling.retryAfterMs ?? 0
-    const verdict = this.#verdictOn(result, asked, now)
-    if (verdict === 'too-many-at-once') {
+    const verdict = this.#verdictOn(result, throttling, now)
+    if (verdict === 'busy') {
+      this.#concurrency.suffered(batch.nthBusy, batch.sentAt, now)
+    } else if (verdict === 'too-many-at-once') {
       this.#concurrency.refused(batch.nthBusy, now)
     } else if (verdict === 'below-level') {
       this.#size.throttled(answered.length)
@@ -317,8 +324,11 @@ export class EndpointLimits {
     return isPaused
   }
 
-  #verdictOn({ batch, answered, throttled }: BatchResult, pauseMs: number, now: number): Verdict {
+  #verdictOn({ batch, answered, throttled }: BatchResult, throttling: HexlineError, now: number): Verdict {
     const { calls, nthBusy, sentAt } = batch
+    const part = throttled.length / calls.length
+    this.#busyRefusals.throttled(throttling, part)
+    if (this.#busyRefusals.explain(throttling)) return 'busy'
     if (answered.length === 0) {
       // More at a time than were ever answered: their number may be the reason, unless the rate is
       // beyond what is known to be taken.
@@ -327,6 +337,6 @@ export class EndpointLimits {
       // A single POST is turned away for the rate: those before may have been, too.
       if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
     }
-    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part: throttled.length / calls.length, pauseMs }, now)
+    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part, pauseMs: throttling.retryAfterMs ?? 0 }, now)
   }
 }

@@ -212,6 +212,39 @@ describe('a limit that drifts is used to at least 85 %, with under 3 % of calls 
   })
 })
 
+describe('an endpoint that calls its rate limit by name, with HTTP 429, and is busy at times, with HTTP 503', () => {
+  it.for<[string, Limit, Caller]>([
+    ['of interactive calls', { ...bucket, refuses: 'posts', busy: 0.05 }, interactive],
+    ['of bulk calls', { ...bucket, refuses: 'posts', retryAfter: 1, busy: 0.05 }, bulk],
+  ])('still gets what it takes %s', async ([name, limit, caller], context) => {
+    const parts: number[] = []
+    for (const seed of [1, 2, 3, 4]) {
+      const { server, failures } = await setUp({ ...limit, seed }, caller, context)
+      await sleep(5000)
+      server.count()
+      await sleep(20_000)
+      parts.push(used(server.count(), 200))
+      expect(failures).toEqual([])
+    }
+    console.log(`HTTP 503 to 5 % of POSTs ${name}: of 200/s ${parts.map(percent).join(', ')} used`)
+    for (const part of parts) expect(part).toBeGreaterThan(0.75)
+  })
+
+  it('gets less where another limit says no more than HTTP 503', async (context) => {
+    const { server, failures } = await setUp({ ...bucket, refuses: 'posts' }, interactive, context)
+    await sleep(10_000)
+    server.allow(50, 503)
+    await sleep(10_000)
+    server.count()
+    await sleep(20_000)
+    const tally = server.count()
+    console.log(`50/s, refused with HTTP 503 after 200/s with 429: ${percent(used(tally, 50))} used, ${percent(throttled(tally))} throttled`)
+    expect(used(tally, 50)).toBeGreaterThan(0.85)
+    expect(throttled(tally)).toBeLessThan(0.1)
+    expect(failures).toEqual([])
+  })
+})
+
 describe('a server that takes three POSTs at a time is used fully, and refuses under 2 % of calls, if it answers', () => {
   const three = { concurrency: 3, latencyMs: 50 }
   const many: Caller = { priority: 'interactive', workers: 300, options: { batch: { maxCalls: 20 } } }
