@@ -48,7 +48,7 @@ export async function createProgram(version: string, messages: Messages, io: Io,
       },
       getOutHelpWidth: () => io.stdout.columns ?? 80,
       outputError(text) {
-        const mistyped = mistypedOption(command, text, io.args)
+        const mistyped = flagWithValue(command, text) ?? mistypedOption(command, text, io.args)
         const message = redactUsage(mistyped ?? text.replace(/^error: /, '').trim())
         messages.fail(new UsageError(withHelp(message + (mistyped === undefined ? insteadOf(command, text) : ''), command).replaceAll('\n', ' ')))
       },
@@ -79,6 +79,12 @@ function formatItem(this: Help, term: string, termWidth: number, description: st
 /** What an option does. That a flag is off unless it is given goes without saying. */
 function optionDescription(this: Help, option: Option): string {
   return Help.prototype.optionDescription.call(this, option).replace(' (default: false)', '')
+}
+
+/** To commander, a flag with a value is an unknown option, which may be like that flag. */
+function flagWithValue(command: Command, text: string): string | undefined {
+  const [, name] = /^error: unknown option '(--[^=]*)=/.exec(text) ?? []
+  return command.options.some(({ long }) => long === name) ? `option '${name}' takes no value` : undefined
 }
 
 /** Where an option is missing, commander does not tell of one that is only mistyped. */

@@ -92,6 +92,8 @@ describe('wrong usage is reported once, and nothing is printed', () => {
     [['tokens', '--rpc', 'http://127.0.0.1:1'], "unknown option '--rpc': this command reads from the REST service, not from a node"],
     [['streams', '--limti', '1'], "unknown option '--limti' (Did you mean --limit?)"],
     [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number."],
+    [['call', 'eth_chainId', '--raw=1'], "option '--raw' takes no value"],
+    [['call', 'eth_chainId', '--raw=http://user:SECRET@host'], "option '--raw' takes no value"],
     [['blocks', '--form', '0', '--to=1'], "unknown option '--form' (Did you mean --from?)"],
     [['blocks', '--from=0', '--zz=1'], "unknown option '--zz'"],
     [['blocks', '--from', '0'], "required option '--to <block>' not specified"],
