@@ -1,3 +1,4 @@
+import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import type { Caller } from './caller.ts'
 import { Entry, mayShare } from './entry.ts'
@@ -106,6 +107,14 @@ export class Lines implements LinePair {
   /** The callers that wait in line. */
   get callers(): Caller[] {
     return this.list().flatMap(({ callers }) => callers)
+  }
+
+  /** Fails the calls that this gives a failure for. */
+  fail(failureFor: (call: Call) => HexlineError | undefined): void {
+    for (const caller of this.callers) {
+      const failure = failureFor(caller.call)
+      if (failure !== undefined) caller.cancel(failure)
+    }
   }
 }
 

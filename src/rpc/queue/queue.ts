@@ -4,19 +4,15 @@ import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
 import { type Call, type Outcome, type PooledCall, type Post, type Reply, staysPut } from '../call.ts'
 import { copyError } from '../copy-error.ts'
-import { throttleEvents } from '../events.ts'
-import { isFailure, isTooLarge, isUnanswered } from '../failure-kinds.ts'
-import { type BatchInFlight, batchResult } from '../limits/batch-result.ts'
-import { type Consequences, type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
+import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import type { Pacing } from '../limits/pacer.ts'
+import { Batches } from './batches.ts'
 import { Caller } from './caller.ts'
-import { type Entry, paramsJson } from './entry.ts'
+import { paramsJson } from './entry.ts'
 import type { Line } from './line.ts'
 import { Lines } from './lines.ts'
 import { MethodPauses } from './method-pauses.ts'
-import { BatchSender } from './send-batch.ts'
 import { Slots } from './slots.ts'
-import { ThrottleEvents } from './throttle-events.ts'
 
 /** One endpoint, and how calls are sent to it. */
 export interface QueueOptions extends EndpointLimitsOptions {
@@ -40,7 +36,7 @@ export interface QueueOptions extends EndpointLimitsOptions {
  *    by themselves, and a call that was aborted while it waited, or that has joined an identical
  *    one, costs nothing.
  * 4. The limits learn from the result. Each call gets its own outcome, or goes back to the front of
- *    its line if it may do better in a smaller batch.
+ *    its line if it may do better in a smaller batch (batches.ts).
  * 5. The job rests, and keeps its slot (slots.ts). At the end of a turn with calls in line, it goes
  *    on with 3.
  */
@@ -101,20 +97,14 @@ class EndpointQueue implements Queue {
   readonly name: string
   readonly #options: QueueOptions
   readonly #limits: EndpointLimits
-  readonly #sender: BatchSender
-  readonly #throttleEvents: ThrottleEvents
   readonly #lines: Lines
+  readonly #batches: Batches
   readonly #slots: Slots
   readonly #methodPauses: MethodPauses
   /** The last POST was of a method that waits apart. */
   #wasApart = false
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
-  /** The calls of each POST in flight, and how many of these POSTs are of bulk calls. */
-  readonly #inFlight = new Set<readonly Entry[]>()
-  #bulkPosts = 0
-  /** Batches all of whose calls were answered, from which the limits have not learnt yet. */
-  readonly #notLearnt: { readonly batch: BatchInFlight; readonly outcomes: readonly Outcome[]; readonly at: number }[] = []
   #isTurnEndSet = false
   #isMicrotaskSet = false
 
@@ -123,14 +113,13 @@ class EndpointQueue implements Queue {
     this.#options = options
     this.#limits = new EndpointLimits(options, this.#now())
     this.#lines = new Lines(options.dedupe, () => this.#onDropped())
+    this.#batches = new Batches({ ...options, limits: this.#limits, lines: this.#lines })
     this.#methodPauses = new MethodPauses(
       this.#lines.apart,
       (method) => this.#limits.methodPausedUntil(method),
       options.waiting,
       () => this.#offer(),
     )
-    this.#sender = new BatchSender(options.name, options.post)
-    this.#throttleEvents = new ThrottleEvents(options.name, this.#limits.current)
     this.#slots = new Slots(
       this.#limits.concurrency,
       (line, end) => this.#begin(line, end),
@@ -179,7 +168,7 @@ class EndpointQueue implements Queue {
   readonly #onTurnEnd = (): void => {
     this.#isTurnEndSet = false
     this.#options.waiting.turn.endTurn()
-    this.#learn()
+    this.#batches.learn()
     this.#slots.allow(this.#limits.concurrency)
     this.#offer()
     // New calls, or what the limits have learnt, may have ended the reason for a pause.
@@ -213,21 +202,20 @@ class EndpointQueue implements Queue {
 
   get #freeBulkSlots(): number {
     const slots = Math.min(this.#options.concurrency, this.#limits.concurrency)
-    return Math.max(1, slots - 1) - this.#bulkPosts
+    return Math.max(1, slots - 1) - this.#batches.bulk
   }
 
   /** A job begins. Ends at once where the calls that it was for have left, or others go first. */
   #begin(line: Line, end: () => void): void {
-    if (line === this.#nextLine()) void this.#post(line, end)
+    if (line === this.#nextLine()) this.#post(line, end)
     else end()
   }
 
   /** Makes a POST for a job. `end` ends the job: at once, where the calls have to wait. */
-  async #post(line: Line, end: () => void): Promise<void> {
-    this.#learn()
+  #post(line: Line, end: () => void): void {
+    this.#batches.learn()
     const now = this.#now()
-    const isBulk = line.priority === 'bulk'
-    const slots = isBulk ? this.#freeBulkSlots : this.#limits.concurrency - this.#inFlight.size
+    const slots = line.priority === 'bulk' ? this.#freeBulkSlots : this.#limits.concurrency - this.#batches.size
     // Only interactive calls are split by speed, and only where another slot is free for the rest.
     const plan = this.#limits.plan(now, line, line === this.#lines.interactive && slots > 1, slots)
     if ('waitMs' in plan) {
@@ -236,18 +224,11 @@ class EndpointQueue implements Queue {
       end()
       return
     }
-    const { entries, hadRoom } = line.take(plan)
-    const batch = this.#limits.started(entries, now, hadRoom)
     this.#wasApart = this.#isApart(line)
-    if (isBulk) this.#bulkPosts++
-    this.#inFlight.add(entries)
-    const outcomes = await this.#sender.send(entries)
-    this.#inFlight.delete(entries)
-    if (isBulk) this.#bulkPosts--
-    if (outcomes === undefined) this.#limits.cut(batch)
-    else this.#finish(line, entries, batch, outcomes)
-    this.#slots.rest(end)
-    this.#offerSoon()
+    void this.#batches.send(line, plan, now, () => {
+      this.#slots.rest(end)
+      this.#offerSoon()
+    })
   }
 
   #pauseUntil(time: number): void {
@@ -265,51 +246,6 @@ class EndpointQueue implements Queue {
     this.#slots.resume()
     this.#offer()
   }
-
-  #finish(line: Line, entries: readonly Entry[], batch: BatchInFlight, outcomes: readonly Outcome[]): void {
-    const now = this.#now()
-    // The turn ends below, in the job that this belongs to.
-    this.#options.waiting.turn.hold(now)
-    if (outcomes.every((outcome) => !(outcome instanceof Error))) {
-      // Nothing but the next batch depends on what is learnt: callers do not wait for it.
-      this.#notLearnt.push({ batch, outcomes, at: now })
-      for (const [i, entry] of entries.entries()) entry.settle(outcomes[i] as Outcome)
-      return
-    }
-    this.#learn()
-    const { isPaused, resend } = this.#learnFrom(batch, outcomes, now)
-    const again: Entry[] = []
-    for (let i = 0; i < entries.length; i++) {
-      const entry = entries[i] as Entry
-      const outcome = outcomes[i] as Outcome
-      if (!isResent(outcome, resend)) entry.settle(outcome)
-      else if (entry.isWaitedFor) {
-        if (outcome instanceof Error && outcome.kind === 'response-too-large') entry.longest = Math.max(1, Math.floor(entries.length / 2))
-        again.push(entry)
-      }
-    }
-    this.#lines.putBack(line, again)
-    // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
-    if (isPaused) this.#failInLine((call) => this.#limits.failureFor(call, now))
-    if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes.filter(isFailure), this.#limits.current, now)
-  }
-
-  /** The limits learn from batches whose callers have their results. */
-  #learn(): void {
-    for (const { batch, outcomes, at } of this.#notLearnt) {
-      this.#learnFrom(batch, outcomes, at)
-      if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(NO_FAILURES, this.#limits.current, at)
-    }
-    this.#notLearnt.length = 0
-  }
-
-  #learnFrom(batch: BatchInFlight, outcomes: readonly Outcome[], now: number): Consequences {
-    const consequences = this.#limits.finished(batchResult(batch, outcomes), now, this.#areOthersWaiting)
-    this.#lines.keepApart(this.#limits.methodsApart)
-    return consequences
-  }
-
-  readonly #areOthersWaiting = (method: string): boolean => this.#lines.hasOthers(method)
 
   /** An alarm without calls would keep the process alive; calls behind the first may go sooner. */
   #onDropped(): void {
@@ -330,7 +266,7 @@ class EndpointQueue implements Queue {
   }
 
   get limits(): CurrentLimits {
-    this.#learn()
+    this.#batches.learn()
     return this.#limits.current
   }
 
@@ -339,7 +275,7 @@ class EndpointQueue implements Queue {
   }
 
   turnAway(failure: HexlineError): void {
-    this.#failInLine(({ method, whilePaused }) => (whilePaused === 'fail' ? copyError(failure, method) : undefined))
+    this.#lines.fail(({ method, whilePaused }) => (whilePaused === 'fail' ? copyError(failure, method) : undefined))
   }
 
   callsBeyond(ms: number): number {
@@ -365,26 +301,14 @@ class EndpointQueue implements Queue {
   }
 
   giveUp(goesElsewhere: (call: Call) => boolean): void {
-    const reads = this.#readsInFlight()
+    const { readers } = this.#batches
     for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
-    for (const caller of reads) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+    for (const caller of readers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   giveUpSent(goesElsewhere: (call: Call) => boolean): void {
-    for (const caller of this.#readsInFlight()) {
+    for (const caller of this.#batches.readers) {
       if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
-    }
-  }
-
-  #readsInFlight(): Caller[] {
-    const entries = [...this.#inFlight].flat()
-    return entries.filter(({ safe }) => safe).flatMap(({ callers }) => callers)
-  }
-
-  #failInLine(failureFor: (call: Call) => HexlineError | undefined): void {
-    for (const caller of this.#lines.callers) {
-      const failure = failureFor(caller.call)
-      if (failure !== undefined) caller.cancel(failure)
     }
   }
 
@@ -392,15 +316,6 @@ class EndpointQueue implements Queue {
     return this.#options.waiting.clock.now()
   }
 }
-
-/** Whether a call with this outcome may do better in a smaller batch. */
-function isResent(outcome: Outcome, resend: Consequences['resend']): boolean {
-  if (resend === 'all') return true
-  if (!(outcome instanceof Error)) return false
-  return (resend === 'too-large' && isTooLarge(outcome)) || (resend === 'unanswered' && isUnanswered(outcome))
-}
-
-const NO_FAILURES: readonly HexlineError[] = []
 
 /** Its `then` runs a function in the next microtask, at half the cost of `queueMicrotask`. */
 const RESOLVED = Promise.resolve()
