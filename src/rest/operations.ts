@@ -301,10 +301,11 @@ function prepare<T>(
 
 function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Service, params: object, options: RestOptions): Paged<P> {
   const get = prepare(operation, operation.page, service, params, options)
-  return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, async (at) => {
+  const getPage = async (at: string | undefined) => {
     const page = await get(at)
     return { ...page, cursor: page.cursor || null } as P
-  })
+  }
+  return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, getPage, options.signal)
 }
 
 /** The decoder of a page: its records, its cursor and the groups' other fields. */

@@ -21,16 +21,21 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   readonly #operation: string
   readonly #start: string | undefined
   readonly #get: (cursor: string | undefined) => Promise<P>
+  readonly #signal: AbortSignal | undefined
   #first: Promise<P> | undefined
   #cursor: string | null | undefined
   /** Whether an iteration has begun, which then sets the cursor. */
   #iterates = false
 
-  /** `get` gets the page at a cursor, or the first page without one. */
-  constructor(operation: string, start: string | undefined, get: (cursor: string | undefined) => Promise<P>) {
+  /**
+   * `get` gets the page at a cursor, or the first page without one. `signal` ends an iteration,
+   * also in the middle of a page.
+   */
+  constructor(operation: string, start: string | undefined, get: (cursor: string | undefined) => Promise<P>, signal?: AbortSignal) {
     this.#operation = operation
     this.#start = start
     this.#get = get
+    this.#signal = signal
     this.#cursor = start
   }
 
@@ -60,7 +65,12 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<P['result'][number], void, undefined> {
-    for await (const { result } of this.pages()) yield* result as P['result'][number][]
+    for await (const { result } of this.pages()) {
+      for (const record of result as P['result'][number][]) {
+        this.#signal?.throwIfAborted()
+        yield record
+      }
+    }
   }
 
   /** The pages in order, each requested when it is needed. */
