@@ -190,7 +190,7 @@ export class Asker {
   }
 
   #spent(): Refusal {
-    return { kind: 'spent', why: `the limit of ${this.#options.maxCalls} calls was used up` }
+    return { kind: 'spent', why: `it would exceed the limit of ${this.#options.maxCalls} calls` }
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -35,7 +35,7 @@ describe('a batch', () => {
   it('is not made if too few unreserved calls are left', async () => {
     const { asker, posts } = start(answered, { maxCalls: 5, reserved: 2 })
     await asker.batch([{ method: 'a' }, { method: 'a' }])
-    expect(await asker.batch([{ method: 'b' }, { method: 'b' }])).toEqual(Array(2).fill({ kind: 'spent', why: 'the limit of 5 calls was used up' }))
+    expect(await asker.batch([{ method: 'b' }, { method: 'b' }])).toEqual(Array(2).fill({ kind: 'spent', why: 'it would exceed the limit of 5 calls' }))
     expect(await asker.one('c')).toMatchObject({ value: '0x1' })
     expect(posts).toEqual([['a', 'a'], ['c']])
   })

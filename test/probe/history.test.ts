@@ -77,7 +77,7 @@ describe('the history of a node', () => {
     const { history, cost } = await probed({ history: { blocks: 60_000, says: pruned } }, 60)
     expect(cost.calls).toBeLessThanOrEqual(60)
     expect(history).toMatchObject({
-      logs: { known: 'unknown', how: expect.stringContaining('the limit of 60 calls was used up') },
+      logs: { known: 'unknown', how: expect.stringContaining('it would exceed the limit of 60 calls') },
       oldState: { isRight: null },
     })
   })
