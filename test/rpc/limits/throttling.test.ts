@@ -213,10 +213,12 @@ describe('a limit that drifts is used to at least 85 %, with under 3 % of calls 
 })
 
 describe('an endpoint that calls its rate limit by name, with HTTP 429, and is busy at times, with HTTP 503', () => {
-  it.for<[string, Limit, Caller]>([
-    ['of interactive calls', { ...bucket, refuses: 'posts', busy: 0.05 }, interactive],
-    ['of bulk calls', { ...bucket, refuses: 'posts', retryAfter: 1, busy: 0.05 }, bulk],
-  ])('still gets what it takes %s', async ([name, limit, caller], context) => {
+  it.for<[string, Limit, Caller, least: number]>([
+    ['5 % of the POSTs, of interactive calls', { ...bucket, refuses: 'posts', busy: 0.05 }, interactive, 0.75],
+    ['5 % of the POSTs, of bulk calls', { ...bucket, refuses: 'posts', retryAfter: 1, busy: 0.05 }, bulk, 0.75],
+    ['10 % of the POSTs, of bulk calls', { ...bucket, refuses: 'posts', retryAfter: 1, busy: 0.1 }, bulk, 0.55],
+    ['20 % of the POSTs, of bulk calls', { ...bucket, refuses: 'posts', busy: 0.2 }, bulk, 0.45],
+  ])('to %s, still gets what it takes', async ([name, limit, caller, least], context) => {
     const parts: number[] = []
     for (const seed of [1, 2, 3, 4]) {
       const { server, failures } = await setUp({ ...limit, seed }, caller, context)
@@ -226,8 +228,8 @@ describe('an endpoint that calls its rate limit by name, with HTTP 429, and is b
       parts.push(used(server.count(), 200))
       expect(failures).toEqual([])
     }
-    console.log(`HTTP 503 to 5 % of POSTs ${name}: of 200/s ${parts.map(percent).join(', ')} used`)
-    for (const part of parts) expect(part).toBeGreaterThan(0.75)
+    console.log(`HTTP 503 to ${name}: of 200/s ${parts.map(percent).join(', ')} used`)
+    for (const part of parts) expect(part).toBeGreaterThan(least)
   })
 
   it('gets less where another limit says no more than HTTP 503', async (context) => {
