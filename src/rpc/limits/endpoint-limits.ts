@@ -191,7 +191,11 @@ export class EndpointLimits {
     const { most } = this.#size
     const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
     if (waitMs > 0) return { waitMs }
-    const maxCalls = Math.min(this.#pacer.room(most, now), this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots))
+    const maxCalls = Math.min(
+      this.#pacer.room(most, now),
+      this.#methods.mostOf(waiting.first.method),
+      this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots),
+    )
     return new Plan(maxCalls, this.#size, this.#replies, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 

@@ -33,6 +33,8 @@ const TOGETHER_MS = 30_000
 const MOST_TOGETHER_MS = 600_000
 /** Counts are halved here: what was long ago weighs little. */
 const MOST_COUNTED = 200
+/** How much longer the next POST of such a method may be after one that was answered. */
+const LONGER = 1.25
 /** Methods that are watched, at most: they are named by the user. */
 const MOST_METHODS = 100
 
@@ -55,7 +57,8 @@ export type Ownership = 'unknown' | 'found' | 'own'
  *        └── others are throttled as often, or 20 POSTs in a row are answered ◀──────┤
  *        └── it is answered in a trial ◀─────────────────────────────────────────────┘
  *
- * A method that is apart pauses after each throttled POST, longer each time. Where an endpoint
+ * A method that is apart pauses after each throttled POST, longer each time. Its next POST holds no
+ * more calls than were answered: else most calls of each would be refused. Where an endpoint
  * counts units, cheap calls may leave too few for an expensive one: so there are trials, in which
  * the others are silent for a second before its next POST. If it is answered then, the limit is the
  * endpoint's.
@@ -80,6 +83,11 @@ export class ThrottledMethods {
   /** Until when this method gets no calls; in the past where it has no pause. */
   pausedUntil(method: string): number {
     return this.#apart.has(method) ? (this.#methods.get(method)?.pause.until ?? 0) : 0
+  }
+
+  /** How many calls of this method the next POST may hold; infinite for one that is not apart. */
+  mostOf(method: string): number {
+    return this.#apart.has(method) ? (this.#methods.get(method)?.most ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
   }
 
   /** See `Pause`. */
@@ -116,6 +124,7 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
+      if (each.isApart && (batch.calls[0] as Call).method === name) each.fit(batch.calls.length, answered.length, isThrottled)
       if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)))
@@ -180,6 +189,8 @@ class Counts {
 class ThrottledMethod extends Counts {
   readonly pause: Pause
   isApart = false
+  /** Most calls in a POST while it is apart. */
+  most = Number.POSITIVE_INFINITY
   /** POSTs in which calls of this method were throttled, and no others. */
   throttledAlone = 0
   #isProven = false
@@ -211,6 +222,15 @@ class ThrottledMethod extends Counts {
     }
   }
 
+  /**
+   * A POST of `length` calls has ended. Where only some were answered, the next one has no more
+   * than that. Where none was, their number may not be the reason.
+   */
+  fit(length: number, answered: number, isThrottled: boolean): void {
+    if (isThrottled && answered > 0) this.most = Math.min(this.most, answered)
+    else if (!isThrottled && answered > 0 && length >= this.most) this.most = Math.ceil(this.most * LONGER)
+  }
+
   override halve(): void {
     super.halve()
     this.throttledAlone /= 2
@@ -236,6 +256,7 @@ class ThrottledMethod extends Counts {
     this.#isProven = false
     this.#throttledInARow = 0
     this.#trialAfter = 0
+    this.most = Number.POSITIVE_INFINITY
   }
 
   /**

@@ -1,8 +1,10 @@
+import { getBlocks } from 'hexline/bulk'
 import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../../src/errors.ts'
 import { type Call, replyOf } from '../../../src/rpc/call.ts'
 import { type BatchInFlight, batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { ThrottledMethods } from '../../../src/rpc/limits/throttled-methods.ts'
+import { chainAnswer } from '../../support/chain-server.ts'
 import type { Entry } from '../../support/server.ts'
 import { errorOf } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -135,6 +137,31 @@ describe('a method that an endpoint throttles by itself', () => {
     expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
     expect(logs.perSecond).toBeGreaterThan(8.5)
     expect(small.failed + logs.failed).toBe(0)
+  })
+
+  it.each([5, 50])('gets no long POSTs, of which few calls are answered: after %i ms', async (latencyMs) => {
+    const tokens = new Tokens(20)
+    const refused = new Set<number>()
+    const { url } = await world.serve(
+      chainAnswer({
+        head: 499,
+        gate(calls) {
+          for (const { id, method } of calls) if (method === 'eth_getBlockReceipts' && !tokens.take(1)) refused.add(id)
+          return world.sleep(latencyMs * (0.9 + 0.2 * Math.random()))
+        },
+        answer: ({ id }) => (refused.has(id) ? { error: { code: -32005, message: 'rate limit exceeded' } } : undefined),
+      }),
+    )
+    const client = world.clientOf(url, { retry })
+    const began = world.clock.now()
+    let receipts = 0
+    for await (const block of getBlocks(client, { from: 0, to: 499, receipts: true })) receipts += block.receipts.length
+    const seconds = (world.clock.now() - began) / 1000
+    console.log(`500 blocks, with 20 receipts per second, after ${latencyMs} ms: ${seconds.toFixed(1)} s, ${refused.size} refused`)
+    expect(receipts).toBe(500)
+    // 20 at once, and 20 per second.
+    expect(seconds).toBeLessThan(1.2 * 24)
+    expect(refused.size).toBeLessThan(4000)
   })
 
   it('has no pause any more once it is answered', async () => {
