@@ -1,3 +1,5 @@
+import { Cusum } from './cusum.ts'
+
 /** Factor for the POSTs in flight after too many of them. */
 const DOWN = 3 / 4
 /**
@@ -18,6 +20,14 @@ const STEP = 250
  * have finished one that still counts as in flight here.
  */
 const PROOF = 8
+/**
+ * Where as many POSTs at a time were answered before: the part that may be cut off by chance, the
+ * least where their number is the reason, and how much likelier that must be, as a natural
+ * logarithm: 20 times. Four in a row suffice.
+ */
+const BY_CHANCE = 0.2
+const BY_NUMBER = 0.5
+const LIKELIER = 3
 
 /**
  * How many POSTs an endpoint takes at a time: additive increase, multiplicative decrease.
@@ -41,6 +51,7 @@ export class Concurrency {
   #hasGrown = false
   /** This many POSTs at a time were too many. */
   #failed = Number.POSITIVE_INFINITY
+  readonly #test = new Cusum()
 
   constructor(most: number) {
     this.limit = most
@@ -61,6 +72,7 @@ export class Concurrency {
 
   /** The nth POST in flight was answered. */
   worked(nth: number, now: number): void {
+    this.#test.add(0, BY_CHANCE, BY_NUMBER)
     if (nth > this.#proven && ++this.#beyond >= PROOF) {
       this.#proven++
       this.#beyond = 0
@@ -91,8 +103,11 @@ export class Concurrency {
    * POSTs that started before the last cut do not count again.
    */
   suffered(nth: number, sentAt: number, now: number): void {
+    if (nth <= 1 || sentAt < this.#cutAt) return
+    this.#test.add(1, BY_CHANCE, BY_NUMBER)
+    if (nth <= this.#proven && this.#test.score < LIKELIER) return
     const least = Math.min(ENOUGH_BY_CHANCE, Math.ceil(this.#most * LEAST_BY_CHANCE))
-    if (nth > 1 && sentAt >= this.#cutAt) this.#cut(nth, Math.max(least, Math.floor(nth * DOWN)), now)
+    this.#cut(nth, Math.max(least, Math.floor(nth * DOWN)), now)
   }
 
   #cut(nth: number, limit: number, now: number): void {
@@ -102,6 +117,7 @@ export class Concurrency {
     this.#growAt = now + this.#holdMs
     this.#cutAt = now
     this.#beyond = 0
+    this.#test.clear()
     if (limit >= this.limit) return
     this.limit = limit
     this.#proven = Math.min(this.#proven, limit)

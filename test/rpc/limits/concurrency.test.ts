@@ -51,6 +51,25 @@ describe('POSTs in flight', () => {
     expect(concurrency.limit).toBe(2)
   })
 
+  test('stay as many while one in eight is cut off by chance, and become fewer where all beyond three are', () => {
+    const concurrency = new Concurrency(8)
+    work(concurrency, 8, 0, 5000)
+    let sent = 0
+    const cutOff = (isCut: (nth: number) => boolean, fromMs: number, toMs: number) => {
+      for (let now = fromMs; now < toMs; now += 50) {
+        for (let nth = 1; nth <= concurrency.limit; nth++) {
+          sent++
+          if (isCut(nth)) concurrency.suffered(nth, now - 50, now)
+          else concurrency.worked(nth, now)
+        }
+      }
+    }
+    cutOff(() => sent % 8 === 0, 5000, 30_000)
+    expect(concurrency.limit).toBe(8)
+    cutOff((nth) => nth > 3, 30_000, 31_000)
+    expect(concurrency.limit).toBe(3)
+  })
+
   test('fall to two with a high limit as with a low one', () => {
     const concurrency = new Concurrency(100)
     for (let now = 0; now < 3000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
