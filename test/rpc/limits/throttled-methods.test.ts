@@ -5,6 +5,7 @@ import { type Call, replyOf } from '../../../src/rpc/call.ts'
 import { type BatchInFlight, batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { ThrottledMethods } from '../../../src/rpc/limits/throttled-methods.ts'
 import { chainAnswer } from '../../support/chain-server.ts'
+import { randomFrom } from '../../support/random.ts'
 import type { Entry } from '../../support/server.ts'
 import { errorOf } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -142,12 +143,13 @@ describe('a method that an endpoint throttles by itself', () => {
   it.each([5, 50])('gets no long POSTs, of which few calls are answered: after %i ms', async (latencyMs) => {
     const tokens = new Tokens(20)
     const refused = new Set<number>()
+    const random = randomFrom(latencyMs)
     const { url } = await world.serve(
       chainAnswer({
         head: 499,
         gate(calls) {
           for (const { id, method } of calls) if (method === 'eth_getBlockReceipts' && !tokens.take(1)) refused.add(id)
-          return world.sleep(latencyMs * (0.9 + 0.2 * Math.random()))
+          return world.sleep(latencyMs * (0.9 + 0.2 * random()))
         },
         answer: ({ id }) => (refused.has(id) ? { error: { code: -32005, message: 'rate limit exceeded' } } : undefined),
       }),
