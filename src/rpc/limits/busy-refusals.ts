@@ -19,7 +19,7 @@ const ASSUMED = 600
  * Refusals by an endpoint that says it is busy (HTTP 503). Some say so of their rate limit. But one
  * that calls its rate limit by name (HTTP 429, or an error code) means something else: a node
  * behind it restarts, or has too much to do. No rate is low enough for that. Only where many POSTs
- * are refused, there is a second limit after all.
+ * are refused, or where it says when to come back, there is a second limit after all.
  */
 export class BusyRefusals {
   /** It has called its rate limit by name. */
@@ -44,7 +44,7 @@ export class BusyRefusals {
   }
 
   /** The rate is not the reason of this failure. */
-  explain({ kind }: HexlineError): boolean {
-    return kind === 'overloaded' && this.#namesLimit && this.#assumed === 0
+  explain({ kind, retryAfterMs = 0 }: HexlineError): boolean {
+    return kind === 'overloaded' && retryAfterMs === 0 && this.#namesLimit && this.#assumed === 0
   }
 }

@@ -232,6 +232,22 @@ describe('an endpoint that calls its rate limit by name, with HTTP 429, and is b
     for (const part of parts) expect(part).toBeGreaterThan(least)
   })
 
+  it('gets less where another limit says when to come back, with HTTP 503', async (context) => {
+    const { server, failures } = await setUp({ ...bucket, refuses: 'posts', retryAfter: 1 }, bulk, context)
+    await sleep(10_000)
+    server.allow(120, 503)
+    await sleep(10_000)
+    server.count()
+    await sleep(40_000)
+    const tally = server.count()
+    console.log(
+      `120/s, refused with HTTP 503 and Retry-After: 1 after 200/s with 429: ${percent(used(tally, 120))} used, ${percent(throttled(tally))} throttled`,
+    )
+    expect(used(tally, 120)).toBeGreaterThan(0.75)
+    expect(throttled(tally)).toBeLessThan(0.05)
+    expect(failures).toEqual([])
+  })
+
   it('gets less where another limit says no more than HTTP 503', async (context) => {
     const { server, failures } = await setUp({ ...bucket, refuses: 'posts' }, interactive, context)
     await sleep(10_000)
