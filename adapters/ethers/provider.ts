@@ -32,7 +32,7 @@ import { agreesWithEthers, BlockFormat } from './format-block.ts'
 import { checkRangeOptions, type GetBlocksOptions, wrappedBlocks } from './get-blocks.ts'
 import { type FilterRange, isShort, isTooLong, rangeOf, splitLogs } from './get-logs.ts'
 import { type HexlineProviderOptions, splitOptions } from './options.ts'
-import { receiptsOf } from './receipts.ts'
+import { hasNoPrice, receiptsOf } from './receipts.ts'
 import { subscriberFor } from './subscribers.ts'
 import { clientFor, type Target } from './target.ts'
 import { waitForTransaction } from './wait-for-transaction.ts'
@@ -309,7 +309,20 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 
   override getTransactionReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
-    return this.#scrubbed(super.getTransactionReceipt(...args))
+    return this.#scrubbed(this.#uncachedReceipt(...args))
+  }
+
+  /**
+   * Past ethers' cache of 250 ms: at a new block, it would give the null from before the block. On
+   * a quiet chain, no other block follows that would end the wait for the receipt.
+   */
+  async #uncachedReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
+    const [hash] = args
+    const [network, receipt] = await Promise.all([this.getNetwork(), this._perform({ method: 'getTransactionReceipt', hash })])
+    if (receipt === null) return null
+    // ethers adds the price from the transaction.
+    if (hasNoPrice(receipt)) return super.getTransactionReceipt(...args)
+    return this._wrapTransactionReceipt(receipt, network)
   }
 
   /**

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HexlineProvider } from 'hexline/ethers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Destroyed } from '../../../adapters/ethers/ethers-error.ts'
@@ -37,6 +38,30 @@ async function setUp(...looks: [Look, ...Look[]]) {
   const wait = (confirms: number, timeoutMs?: number) => waitForTransaction(provider, hash, confirms, timeoutMs, end.signal)
   return { chain, server, provider, end, wait }
 }
+
+describe("a wait on a chain with no further block, within the time of ethers' cache", () => {
+  it.each(['provider.waitForTransaction', 'an event of the transaction'])('sees the receipt: %s', async (way) => {
+    let isMined = false
+    const server = await serve(
+      node({
+        head: () => (isMined ? 10 : 9),
+        answer({ id, method }) {
+          return method === 'eth_getTransactionReceipt' ? { jsonrpc: '2.0', id, result: isMined ? receipt : null } : undefined
+        },
+      }),
+    )
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 10 })
+    onTestFinished(() => provider.destroy())
+    // The number of the block is forgotten after 250 ms, and the missing receipt 150 ms later.
+    await provider.getBlockNumber()
+    await sleep(150)
+    const wait =
+      way === 'provider.waitForTransaction' ? provider.waitForTransaction(hash, 1, 3000) : new Promise((resolve) => void provider.once(hash, resolve))
+    await provider.getTransactionReceipt(hash)
+    isMined = true
+    expect(await Promise.race([wait, sleep(3000, 'nothing')])).toMatchObject({ hash })
+  })
+})
 
 describe('a wait for a transaction', () => {
   it('with 0 confirmations resolves at once, to null or to the receipt', async () => {
