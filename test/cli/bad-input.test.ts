@@ -75,7 +75,7 @@ describe('a file', () => {
     await expectOneLine(ended, /^hexline: \/dev\/full cannot be written: no space left on the disk; nothing was written\n$/)
   })
 
-  it('in a folder that does not exist, or that is a folder', async () => {
+  it('in a folder that does not exist, that is a folder, or without a name', async () => {
     server = await startChain({ head: 10 })
     const out = (path: string) => hexline(['blocks', '--rpc', (server as ChainServer).url, '--from', '0', '--to', '9', '--out', path])
     const nowhere = join(folder, 'no', 'blocks.ndjson')
@@ -84,6 +84,7 @@ describe('a file', () => {
       stderr: `hexline: --out: expected a file that can be written, received "${nowhere}" (no such folder)\n`,
     })
     expect(await out(folder)).toMatchObject({ code: 2, stderr: `hexline: --out: expected a file, received "${folder}", which is a folder\n` })
+    expect(await out('')).toMatchObject({ code: 2, stderr: 'hexline: --out: expected the path of a file, received ""\n' })
     expect(server.calls).toEqual([])
   })
 

@@ -76,6 +76,8 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
 /** Where the file is written. Throws `OptionError`. */
 async function placeOf(path: string, force: boolean): Promise<{ target: string; isAside: boolean }> {
   const name = JSON.stringify(path)
+  // As from `--out "$FILE"` where the variable is not set.
+  if (path === '') throw new OptionError('--out', 'the path of a file', name)
   const there = await stat(path).catch(() => undefined)
   if (there?.isDirectory()) throw new OptionError('--out', 'a file', `${name}, which is a folder`)
   if (there !== undefined && !there.isFile()) return { target: path, isAside: false }
