@@ -137,6 +137,8 @@ function addressOf(endpoint: Exclude<Endpoint, Post>): {
 } {
   if (typeof endpoint === 'string') return { url: parse('endpoint', endpoint), headers: {}, keys: [] }
   if (typeof endpoint !== 'object' || endpoint === null) throw new OptionError('endpoint', FORMS, show(endpoint))
+  // Its parts are not its own properties: it would be called an empty object.
+  if (endpoint instanceof URL) throw new OptionError('endpoint', FORMS, 'a URL object: give its href')
   const headers = check.headers('endpoint.headers', endpoint.headers ?? {})
   if ('url' in endpoint) {
     check.onlyKnown('endpoint', endpoint, ['url', 'headers', 'since'])

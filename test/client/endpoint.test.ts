@@ -86,6 +86,7 @@ describe('refused', () => {
       { transport: 'https://a.example/SECRET' },
       'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received an object with "transport"',
     ],
+    [new URL('https://a.example/SECRET'), 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received a URL object: give its href'],
     [{}, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received an empty object'],
     [{ url: 'https://a.example', key: 'SECRET' }, 'endpoint: expected only url, headers'],
     [{ baseUrl: 'https://a.example', chain: 'base', apiKey: 'k', url2: 'x' }, 'endpoint: expected only baseUrl, chain, apiKey, headers'],
