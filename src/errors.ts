@@ -111,8 +111,8 @@ export class HexlineError extends Error {
   /** Host and port of the endpoint that failed. */
   readonly endpoint: string | undefined
   /**
-   * How many times the call was sent; 0 when it never was. What a batch that failed was sent again
-   * as, in shorter ones, belongs to the same attempt. Set once, when the call rejects.
+   * How many times the call was sent; 0 when it never was. If its batch failed and was sent again
+   * in shorter ones, that counts once. Set once, when the call rejects.
    */
   attempts = 0
   /** How long the endpoint asked to wait, in ms. */

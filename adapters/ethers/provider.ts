@@ -319,7 +319,7 @@ export class HexlineProvider extends JsonRpcProvider {
   async #uncachedReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
     const [hash] = args
     const [network, receipt] = await Promise.all([this.getNetwork(), this._perform({ method: 'getTransactionReceipt', hash })])
-    if (receipt === null) return null
+    if ((receipt ?? null) === null) return null
     // ethers adds the price from the transaction.
     if (hasNoPrice(receipt)) return super.getTransactionReceipt(...args)
     return this._wrapTransactionReceipt(receipt, network)
