@@ -7,9 +7,10 @@ import { LONGEST_TIMER } from './wait/clock.ts'
 /*
  * One checker for each kind of option. Each takes the option's name, as the message shows it, and
  * the value; it returns the value, typed, or throws `OptionError`. Defaults are filled in by the
- * caller: undefined is refused like any other.
+ * caller, for undefined alone: null is refused.
  *
- *   timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000)
+ *   const { timeoutMs = 30_000 } = options
+ *   timeoutMs: check.ms('timeoutMs', timeoutMs)
  */
 
 /** What `onlyKnown` says in addition to the names. */

@@ -10,7 +10,7 @@ import { settingsFrom } from '../src/sandbox/options.ts'
 const client = createClient('http://127.0.0.1:1')
 type Options = Readonly<Record<string, unknown>>
 
-it.each<[name: string, act: (options: never) => unknown, required?: Options]>([
+const takers: [name: string, act: (options: never) => unknown, required?: Options][] = [
   ['createClient', (options) => createClient('http://127.0.0.1:1', options)],
   ['client.with', (options) => (client as Client).with(options)],
   ['getBlocks', (options) => getBlocks(client, options), { from: 0, to: 1 }],
@@ -21,14 +21,31 @@ it.each<[name: string, act: (options: never) => unknown, required?: Options]>([
   ['startSandbox', settingsFrom],
   ['instrument', (options) => instrument(options)()],
   ['HexlineProvider', (options) => splitOptions(options, false)],
-])('an option of %s may be undefined', (_, act, required = {}) => {
+]
+
+it.each(takers)('an option of %s may be undefined', (_, act, required = {}) => {
   // The error for a name that is not known names those that are.
   const names = namesIn(() => act({ unknown: 1, ...required } as never))
   expect(names.length).toBeGreaterThan(2)
   act({ ...Object.fromEntries(names.map((name) => [name, undefined])), ...required } as never)
 })
 
-it('and so may the fields of one', () => {
+// ethers has null for `staticNetwork`; what is hexline's, `createClient` checks.
+it.each(takers.filter(([name]) => name !== 'HexlineProvider'))('an option of %s may not be null', (_, act, required = {}) => {
+  const names = namesIn(() => act({ unknown: 1, ...required } as never))
+  const accepted = names.filter((name) => {
+    try {
+      act({ ...required, [name]: null } as never)
+      return true
+    } catch (error) {
+      expect(error).toBeInstanceOf(OptionError)
+      return false
+    }
+  })
+  expect(accepted).toEqual([])
+})
+
+it('the fields of an option may be undefined', () => {
   createClient([{ url: 'http://127.0.0.1:1', headers: undefined, since: undefined }], {
     batch: { maxCalls: undefined },
     retry: { attempts: undefined, baseDelayMs: undefined, maxDelayMs: undefined },

@@ -71,8 +71,9 @@ const JOB_NAME = 'range'
  */
 export async function enqueueExport(queue: Queue, plan: QueuedExport, options: EnqueueOptions = {}): Promise<Enqueued> {
   check.onlyKnown('options', options, ['attempts', 'backoffMs'])
-  const attempts = check.attempts('attempts', options.attempts ?? 5)
-  const delay = check.ms('backoffMs', options.backoffMs ?? 1000)
+  const { attempts: given = 5, backoffMs = 1000 } = options
+  const attempts = check.attempts('attempts', given)
+  const delay = check.ms('backoffMs', backoffMs)
   const data = plainExport(plan)
   const id = idOf(data)
   checkQueue(queue)

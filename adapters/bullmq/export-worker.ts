@@ -232,7 +232,7 @@ const known = ['redis', 'queue', 'prefix', 'concurrency', 'dir', 'budget', 'lock
 
 function checkOptions(options: ExportWorkerOptions) {
   check.onlyKnown('options', options, known)
-  const { dir, onRange, onFailure } = options
+  const { concurrency = 2, dir, budget = true, lockMs = 30_000, closeMs = 5000, onRange, onFailure } = options
   if (dir !== undefined && (typeof dir !== 'string' || dir === '')) throw new OptionError('dir', 'the path of a folder', show(dir))
   if (onRange !== undefined) check.callback('onRange', onRange)
   if (onFailure !== undefined) check.callback('onFailure', onFailure)
@@ -240,11 +240,11 @@ function checkOptions(options: ExportWorkerOptions) {
     redis: checkRedis(options.redis),
     queue: nameFrom('queue', options.queue),
     prefix: nameFrom('prefix', options.prefix),
-    concurrency: check.whole('concurrency', options.concurrency ?? 2, 1, MOST_RANGES),
+    concurrency: check.whole('concurrency', concurrency, 1, MOST_RANGES),
     dir,
-    budget: check.flag('budget', options.budget ?? true),
-    lockMs: check.ms('lockMs', options.lockMs ?? 30_000),
-    closeMs: check.ms('closeMs', options.closeMs ?? 5000),
+    budget: check.flag('budget', budget),
+    lockMs: check.ms('lockMs', lockMs),
+    closeMs: check.ms('closeMs', closeMs),
     onRange,
     onFailure,
   }

@@ -139,7 +139,8 @@ function addressOf(endpoint: Exclude<Endpoint, Post>): {
   if (typeof endpoint !== 'object' || endpoint === null) throw new OptionError('endpoint', FORMS, show(endpoint))
   // Its parts are not its own properties: it would be called an empty object.
   if (endpoint instanceof URL) throw new OptionError('endpoint', FORMS, 'a URL object: give its href')
-  const headers = check.headers('endpoint.headers', endpoint.headers ?? {})
+  const { headers: given = {} } = endpoint
+  const headers = check.headers('endpoint.headers', given)
   if ('url' in endpoint) {
     check.onlyKnown('endpoint', endpoint, ['url', 'headers', 'since'])
     return { url: parse('endpoint.url', endpoint.url), headers, keys: [], since: sinceOf(endpoint.since) }

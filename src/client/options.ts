@@ -152,38 +152,39 @@ export const CLIENT_OPTIONS = [
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: ClientOptions): Settings {
   check.onlyKnown('options', options, CLIENT_OPTIONS)
-  const batch = options.batch === false ? { maxCalls: 1 } : (options.batch ?? {})
-  check.onlyKnown('batch', batch, ['maxCalls'], { orElse: ' or false' })
-  const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
-  check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
-  const { dispatcher, layers = (defaults) => defaults } = options
+  const { batch = {}, retry = {}, timeoutMs = 30_000, deadlineMs = 120_000, maxResponseBytes = 128 * 1024 * 1024 } = options
+  const { concurrency = 8, rate, dedupe = true, hedge = false, headers = {}, dispatcher, compression, layers = (defaults) => defaults } = options
+  if (batch !== false) check.onlyKnown('batch', batch, ['maxCalls'], { orElse: ' or false' })
+  const { maxCalls = 100 } = batch === false ? { maxCalls: 1 } : batch
+  if (retry !== false) check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
+  const { attempts = 4, baseDelayMs = 150, maxDelayMs = 10_000 } = retry === false ? { attempts: 1 } : retry
   if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
   return {
-    maxCalls: check.whole('batch.maxCalls', batch.maxCalls ?? 100),
-    concurrency: check.whole('concurrency', options.concurrency ?? 8, 1, ONE_SOCKET_PER_POST),
+    maxCalls: check.whole('batch.maxCalls', maxCalls),
+    concurrency: check.whole('concurrency', concurrency, 1, ONE_SOCKET_PER_POST),
     singleConcurrency: options.concurrency ?? 100,
-    rate: options.rate === undefined ? undefined : givenRate(options.rate),
-    attempts: check.attempts('retry.attempts', retry.attempts ?? 4),
+    rate: rate === undefined ? undefined : givenRate(rate),
+    attempts: check.attempts('retry.attempts', attempts),
     backoff: {
-      baseDelayMs: check.positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
-      maxDelayMs: check.positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
+      baseDelayMs: check.positive('retry.baseDelayMs', baseDelayMs),
+      maxDelayMs: check.positive('retry.maxDelayMs', maxDelayMs),
     },
-    timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000),
-    deadlineMs: check.msOrInfinity('deadlineMs', options.deadlineMs ?? 120_000),
-    maxResponseBytes: check.whole('maxResponseBytes', options.maxResponseBytes ?? 128 * 1024 * 1024),
-    dedupe: check.flag('dedupe', options.dedupe ?? true),
-    hedge: hedgeFrom(options.hedge ?? false),
-    headers: check.headers('headers', options.headers ?? {}),
+    timeoutMs: check.ms('timeoutMs', timeoutMs),
+    deadlineMs: check.msOrInfinity('deadlineMs', deadlineMs),
+    maxResponseBytes: check.whole('maxResponseBytes', maxResponseBytes),
+    dedupe: check.flag('dedupe', dedupe),
+    hedge: hedgeFrom(hedge),
+    headers: check.headers('headers', headers),
     dispatcher: dispatcher === undefined ? undefined : check.dispatcher(dispatcher),
-    compression: options.compression === undefined ? undefined : check.flag('compression', options.compression),
+    compression: compression === undefined ? undefined : check.flag('compression', compression),
     layers,
   }
 }
 
 function hedgeFrom(hedge: NonNullable<ClientOptions['hedge']>): HedgeOptions | undefined {
   if (hedge === false) return undefined
-  const { percentile = 0.95, maxExtra = 0.05 } = hedge === true ? {} : hedge
   if (hedge !== true) check.onlyKnown('hedge', hedge, ['percentile', 'maxExtra'], { orElse: ', true or false' })
+  const { percentile = 0.95, maxExtra = 0.05 } = hedge === true ? {} : hedge
   return { percentile: check.share('hedge.percentile', percentile), maxExtra: check.share('hedge.maxExtra', maxExtra) }
 }
 

@@ -67,14 +67,24 @@ const known = ['from', 'to', 'dir', 'format', 'tables', 'columns', 'blocksPerFil
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
   check.onlyKnown('options', options, known)
-  const { signal, onProgress, columns, shard, maxBytes = 16 * MiB, verify: level = 'link' } = options
+  const {
+    format = 'parquet',
+    tables: asked = ['blocks', 'transactions'],
+    signal,
+    onProgress,
+    columns,
+    shard,
+    blocksPerFile = 1000,
+    maxBytes = 16 * MiB,
+    verify: level = 'link',
+  } = options
   const dir = check.folder('dir', options.dir)
-  const format = check.oneOf('format', options.format ?? 'parquet', formats)
+  check.oneOf('format', format, formats)
   if (format === 'ndjson.zst' && !hasZstd)
     throw new OptionError('format', 'another format: Zstandard needs Node.js 22.15, 23.8 or later', `${show(format)} with Node.js ${process.versions.node}`)
   if (columns !== undefined && format !== 'parquet')
     throw new OptionError('columns', 'no columns with NDJSON, whose lines are what the node sent', `${show(columns)} with ${show(format)}`)
-  const tables = checkTables(options.tables ?? ['blocks', 'transactions'])
+  const tables = checkTables(asked)
   const verify = check.oneOf('verify', level, verifyLevels)
   const full = tables.includes('transactions')
   const receipts = tables.includes('receipts') || tables.includes('logs')
@@ -93,7 +103,7 @@ export function checkExportOptions(options: ExportDatasetOptions): ExportJob {
       format,
       compression: format === 'parquet' ? (hasZstd ? 'zstd' : 'snappy') : null,
       from: Number(range.from),
-      blocksPerFile: check.whole('blocksPerFile', options.blocksPerFile ?? 1000, 1, 1_000_000),
+      blocksPerFile: check.whole('blocksPerFile', blocksPerFile, 1, 1_000_000),
       ...stored,
       checks: missingOf(stored),
     },

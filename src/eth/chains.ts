@@ -59,11 +59,13 @@ export interface NodeAddress {
  * `OptionError` for an unknown chain, an empty key or an invalid base URL. The URL holds the key:
  * it is not for logs.
  */
-export function nodeUrl({ baseUrl, chain, apiKey }: NodeAddress): string {
+export function nodeUrl(address: NodeAddress): string {
+  check.anObject('address', address)
+  const { baseUrl, chain, apiKey } = address
   checkChain(chain)
   check.apiKey('apiKey', apiKey)
   // A URL would resolve these, and lose the chain.
-  if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'a path segment')
+  if (apiKey === '.' || apiKey === '..') throw new OptionError('apiKey', 'a key', 'dots, which stand for a folder in a URL')
   const url = check.nodeUrl('baseUrl', baseUrl, 'https://rpc.example.com')
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${chain}/${encodeURIComponent(apiKey)}`
   return url.href

@@ -255,7 +255,7 @@ const filterCodecs: FieldCodecs = {
 function encodeFilter(value: unknown): unknown {
   if (!isObject(value)) throw fault('a filter object', value)
   if (value.blockHash != null && (value.fromBlock != null || value.toBlock != null)) {
-    throw fault('either blockHash or a range of fromBlock and toBlock', 'both')
+    throw new CodecError('', 'either blockHash or a range of fromBlock and toBlock', 'both')
   }
   // A misspelt field, if it were ignored, would widen the query.
   const known = Object.keys(filterCodecs)

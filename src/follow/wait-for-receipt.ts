@@ -38,9 +38,9 @@ export async function waitForReceipt(client: Client, hash: Hash, options: WaitFo
   checkClient(client)
   if (!isHash(hash)) throw new OptionError('hash', 'the hash of a transaction (32 bytes in hex)', show(hash))
   check.onlyKnown('options', options, ['confirmations', 'deadlineMs', 'signal'])
-  const confirmations = check.whole('confirmations', options.confirmations ?? 1, 1)
-  const deadlineMs = check.msOrInfinity('deadlineMs', options.deadlineMs ?? Number.POSITIVE_INFINITY)
-  const { signal } = options
+  const { confirmations = 1, deadlineMs = Number.POSITIVE_INFINITY, signal } = options
+  check.whole('confirmations', confirmations)
+  check.msOrInfinity('deadlineMs', deadlineMs)
   if (signal !== undefined) check.signal(signal)
   signal?.throwIfAborted()
   // Loaded on demand, since most programs never wait.

@@ -107,17 +107,18 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
 export function checkProbe(options: ProbeOptions): ProbeSettings {
   check.onlyKnown('options', options, ['maxCalls', 'maxBatch', 'maxLogRange', 'maxReplyBytes', 'rateCalls', 'timeoutMs', 'signal', 'onProgress'])
-  const { signal, onProgress } = options
+  const { maxCalls = 500, maxBatch = 100, maxLogRange = 100_000, maxReplyBytes = 4 * 1024 * 1024, timeoutMs = 10_000, signal, onProgress } = options
   if (signal !== undefined) check.signal(signal)
   if (onProgress !== undefined) check.callback('onProgress', onProgress)
-  const rateCalls = options.rateCalls === false ? 0 : check.whole('rateCalls', options.rateCalls ?? 50)
+  const { rateCalls: given = 50 } = options
+  const rateCalls = given === false ? 0 : check.whole('rateCalls', given)
   return {
-    maxCalls: check.whole('maxCalls', options.maxCalls ?? 500, FEWEST + rateCalls),
-    maxBatch: check.whole('maxBatch', options.maxBatch ?? 100),
-    maxLogRange: check.whole('maxLogRange', options.maxLogRange ?? 100_000),
-    maxReplyBytes: check.whole('maxReplyBytes', options.maxReplyBytes ?? 4 * 1024 * 1024),
+    maxCalls: check.whole('maxCalls', maxCalls, FEWEST + rateCalls),
+    maxBatch: check.whole('maxBatch', maxBatch),
+    maxLogRange: check.whole('maxLogRange', maxLogRange),
+    maxReplyBytes: check.whole('maxReplyBytes', maxReplyBytes),
     rateCalls,
-    timeoutMs: check.whole('timeoutMs', options.timeoutMs ?? 10_000, 1, LONGEST_TIMER),
+    timeoutMs: check.whole('timeoutMs', timeoutMs, 1, LONGEST_TIMER),
     signal,
     onProgress,
   }

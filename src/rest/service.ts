@@ -84,24 +84,25 @@ const NOT_HERE = Object.fromEntries(OPTIONS.map((name) => [name, 'options are th
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: RestOptions): Settings {
   check.onlyKnown('options', options, OPTIONS)
-  const { signal, arrays = 'indices', lenient = false, dispatcher } = options
-  const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {})
-  check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
+  const { signal, timeoutMs = 30_000, deadlineMs = 120_000, retry = {}, arrays = 'indices', maxArrayLength = 20, lenient = false } = options
+  const { maxResponseBytes = 32 * 1024 * 1024, headers = {}, dispatcher } = options
+  if (retry !== false) check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
+  const { attempts = 4, baseDelayMs = 150, maxDelayMs = 10_000 } = retry === false ? { attempts: 1 } : retry
   if (signal !== undefined) check.signal(signal)
   return {
     signal,
-    timeoutMs: check.ms('timeoutMs', options.timeoutMs ?? 30_000),
-    deadlineMs: check.msOrInfinity('deadlineMs', options.deadlineMs ?? 120_000),
-    attempts: check.attempts('retry.attempts', retry.attempts ?? 4),
+    timeoutMs: check.ms('timeoutMs', timeoutMs),
+    deadlineMs: check.msOrInfinity('deadlineMs', deadlineMs),
+    attempts: check.attempts('retry.attempts', attempts),
     backoff: {
-      baseDelayMs: check.positive('retry.baseDelayMs', retry.baseDelayMs ?? 150),
-      maxDelayMs: check.positive('retry.maxDelayMs', retry.maxDelayMs ?? 10_000),
+      baseDelayMs: check.positive('retry.baseDelayMs', baseDelayMs),
+      maxDelayMs: check.positive('retry.maxDelayMs', maxDelayMs),
     },
     arrays: check.oneOf('arrays', arrays, ['indices', 'brackets', 'repeat']),
-    maxArrayLength: check.whole('maxArrayLength', options.maxArrayLength ?? 20),
+    maxArrayLength: check.whole('maxArrayLength', maxArrayLength),
     lenient: check.flag('lenient', lenient),
-    maxResponseBytes: check.whole('maxResponseBytes', options.maxResponseBytes ?? 32 * 1024 * 1024),
-    headers: headersFrom(options.headers ?? {}),
+    maxResponseBytes: check.whole('maxResponseBytes', maxResponseBytes),
+    headers: headersFrom(headers),
     dispatcher: dispatcher === undefined ? undefined : check.dispatcher(dispatcher),
   }
 }

@@ -154,38 +154,39 @@ export function settingsFrom(options: SandboxOptions): Settings {
     'lag',
     'prunedBelow',
   ])
-  const { chain = 'eth', upstream, callsPerSecond, likeProduction = false } = options
+  const { port = 0, chain = 'eth', upstream, apiKey = randomBytes(16).toString('hex'), quotaKeys = [`${apiKey}-used-up`] } = options
+  const { prices = {}, tokens = {}, seed = {}, likeProduction = false, allowedHosts = [], latencyMs = 0, callsPerSecond } = options
+  const { faults: shares = 0, notificationFaults: ofNotifications = 0, faultSeed = 1, dropLogs = 0, lag = 0, prunedBelow = 0 } = options
   if (typeof chain !== 'string') throw new OptionError('chain', 'the name of a chain', show(chain))
   checkChain(chain)
   if (upstream !== undefined) check.httpUrl('upstream', upstream)
-  const apiKey = key('apiKey', options.apiKey ?? randomBytes(16).toString('hex'))
-  const quotaKeys = options.quotaKeys ?? [`${apiKey}-used-up`]
+  key('apiKey', apiKey)
   if (!Array.isArray(quotaKeys)) throw new OptionError('quotaKeys', 'an array of keys', check.withoutText(quotaKeys))
   quotaKeys.forEach((each, i) => {
     if (key(`quotaKeys[${i}]`, each) === apiKey) throw new OptionError(`quotaKeys[${i}]`, 'a key other than apiKey', 'the same key')
   })
   return {
-    port: number('port', options.port ?? 0, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
+    port: number('port', port, (value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'a port from 0 (any free one) to 65535'),
     chain,
     upstream,
     apiKey,
     quotaKeys,
-    prices: table('prices', options.prices ?? {}, checkPrice, true),
-    tokens: table('tokens', options.tokens ?? {}, checkFacts, false),
-    seed: seedFrom(options.seed ?? {}, likeProduction),
+    prices: table('prices', prices, checkPrice, true),
+    tokens: table('tokens', tokens, checkFacts, false),
+    seed: seedFrom(seed, likeProduction),
     likeProduction: check.flag('likeProduction', likeProduction),
-    allowedHosts: hostNames(options.allowedHosts ?? []),
-    latencyMs: check.msOrZero('latencyMs', options.latencyMs ?? 0),
+    allowedHosts: hostNames(allowedHosts),
+    latencyMs: check.msOrZero('latencyMs', latencyMs),
     callsPerSecond: callsPerSecond === undefined ? Number.POSITIVE_INFINITY : check.positive('callsPerSecond', callsPerSecond),
-    faults: faultShares('faults', faults, options.faults ?? 0),
-    notificationFaults: faultShares('notificationFaults', notificationFaults, options.notificationFaults ?? 0),
-    faultSeed: number('faultSeed', options.faultSeed ?? 1, Number.isSafeInteger, 'a whole number'),
+    faults: faultShares('faults', faults, shares),
+    notificationFaults: faultShares('notificationFaults', notificationFaults, ofNotifications),
+    faultSeed: number('faultSeed', faultSeed, Number.isSafeInteger, 'a whole number'),
     maxBatch: mostOf('maxBatch', options.maxBatch),
     maxLogRange: mostOf('maxLogRange', options.maxLogRange),
     maxResults: resultLimit(options.maxResults),
-    dropLogs: share('dropLogs', options.dropLogs ?? 0),
-    lag: check.whole('lag', options.lag ?? 0, 0),
-    prunedBelow: check.whole('prunedBelow', options.prunedBelow ?? 0, 0),
+    dropLogs: share('dropLogs', dropLogs),
+    lag: check.whole('lag', lag, 0),
+    prunedBelow: check.whole('prunedBelow', prunedBelow, 0),
   }
 }
 
@@ -216,7 +217,8 @@ function mostOf(name: string, value: unknown): number {
 function resultLimit(limit: SandboxOptions['maxResults']): NodeLimits['maxResults'] {
   if (typeof limit !== 'object' || limit === null) return { most: mostOf('maxResults', limit), silently: false }
   check.onlyKnown('maxResults', limit, ['most', 'silently'])
-  return { most: check.whole('maxResults.most', limit.most), silently: check.flag('maxResults.silently', limit.silently ?? false) }
+  const { most, silently = false } = limit
+  return { most: check.whole('maxResults.most', most), silently: check.flag('maxResults.silently', silently) }
 }
 
 function faultShares<S extends number | object>(option: string, kinds: readonly string[], shares: S): S {

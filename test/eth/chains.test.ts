@@ -139,6 +139,13 @@ describe('nodeUrl', () => {
     expect(() => url({ apiKey })).toThrow(OptionError)
   })
 
+  test.each([
+    [undefined, 'address: expected an object, received undefined'],
+    ['https://rpc.example.com/eth/KEY', 'address: expected an object, received a string'],
+  ])('refuses what is not an address: %s', (given, message) => {
+    expect(() => nodeUrl(given as never)).toThrow(expect.objectContaining({ name: 'OptionError', message }))
+  })
+
   test('never shows the key, nor a base that may hold one', () => {
     const secret = 'k3y-that-nobody-may-see'
     for (const given of [

@@ -246,8 +246,8 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_getLogs', [{ fromBlock: 'first' }], 'params[0].fromBlock', BLOCK, '"first"'],
   ['eth_getLogs', [{ toBlock: -1 }], 'params[0].toBlock', BLOCK, '-1'],
   ['eth_getLogs', [{ blockHash: 'latest' }], 'params[0].blockHash', HASH, '"latest"'],
-  ['eth_getLogs', [{ blockHash: H, fromBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
-  ['eth_getLogs', [{ blockHash: H, toBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', '"both"'],
+  ['eth_getLogs', [{ blockHash: H, fromBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', 'both'],
+  ['eth_getLogs', [{ blockHash: H, toBlock: 1 }], 'params[0]', 'either blockHash or a range of fromBlock and toBlock', 'both'],
   [
     'eth_getLogs',
     [{ fromblock: 1n }],
