@@ -160,9 +160,9 @@ export class EndpointLimits {
     return this.#methods.apart
   }
 
-  /** Until when calls of this method are held back, where it is one of those. */
-  methodPausedUntil(method: string): number {
-    return this.#methods.pausedUntil(method)
+  /** Until when the waiting calls of one of these methods are held back. */
+  methodHeldUntil(waiting: WaitingCalls, now: number): number {
+    return this.#methods.heldUntil(waiting, this.#size.most, now)
   }
 
   /** The learnt rate holds these calls back now. */
@@ -193,7 +193,7 @@ export class EndpointLimits {
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(
       this.#pacer.room(most, now),
-      this.#methods.mostOf(waiting.first.method),
+      this.#methods.room(waiting.first.method, most, now),
       this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots),
     )
     return new Plan(maxCalls, this.#size, this.#replies, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
@@ -209,7 +209,7 @@ export class EndpointLimits {
   /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */
   started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
     this.#pacer.started(calls, now)
-    this.#methods.started((calls[0] as Call).method, now)
+    this.#methods.started(calls, now)
     const isProbe = this.#size.isProbe(calls.length)
     if (isProbe) this.#isProbing = true
     this.#size.start(calls.length)
@@ -244,7 +244,7 @@ export class EndpointLimits {
       this.#pause.recovered()
       this.#busyRefusals.answered()
     }
-    const ownership = this.#methods.learn(result, areOthersWaiting, now)
+    const ownership = this.#methods.learn(result, areOthersWaiting, this.#concurrency.limit, now)
     if (ownership === 'found') this.#forgetThrottling(now)
     const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
     const isPaused = isThrottled || (throttling !== undefined && this.methodsApart.size > 0)
@@ -341,6 +341,6 @@ export class EndpointLimits {
       // A single POST is turned away for the rate: those before may have been, too.
       if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
     }
-    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, part, pauseMs: throttling.retryAfterMs ?? 0 }, now)
+    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, calls: calls.length, part, pauseMs: throttling.retryAfterMs ?? 0 }, now)
   }
 }

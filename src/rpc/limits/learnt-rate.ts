@@ -1,3 +1,4 @@
+import { LongestPost } from './longest-post.ts'
 import { RandomThrottling } from './random-throttling.ts'
 import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from './rate-estimate.ts'
 import { type Fill, TokenBucket } from './token-bucket.ts'
@@ -35,6 +36,7 @@ export interface RateGuess {
 export class LearntRate {
   readonly #estimate: RandomThrottling
   readonly #bucket: TokenBucket
+  readonly #longest = new LongestPost()
   #startedAt: number
   #heldAt: number
   /** Saved calls that have not gone yet. */
@@ -71,6 +73,11 @@ export class LearntRate {
     return this.#estimate.isBeyondLevel
   }
 
+  /** When it last held calls back. */
+  get heldAt(): number {
+    return this.#heldAt
+  }
+
   /** Mean time of replies, in ms. */
   get meanMs(): number {
     return this.#meanMs
@@ -93,7 +100,7 @@ export class LearntRate {
 
   /** How many calls may go now. */
   available(now: number): number {
-    return Math.floor(this.#bucket.tokens(now, this.#fill))
+    return Math.min(this.#longest.most, Math.floor(this.#bucket.tokens(now, this.#fill)))
   }
 
   /** How long until this many calls, or as many as are worth waiting for, may go, in ms. */
@@ -118,6 +125,7 @@ export class LearntRate {
    */
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
     this.#estimate.answered(calls, now - tookMs, isWhole, now)
+    if (isWhole) this.#longest.answered(calls)
     if (now - tookMs >= this.since) this.#isUntried = false
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
     this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
@@ -126,6 +134,8 @@ export class LearntRate {
   throttled(throttling: Omit<Throttling, 'idleMs'>, now: number): RateVerdict {
     const { perSecond } = this
     const verdict = this.#estimate.throttled({ ...throttling, idleMs: now - this.#startedAt }, now)
+    const { calls = 1, part = 1 } = throttling
+    if (verdict !== 'known') this.#longest.throttled(calls, part)
     if (this.perSecond < perSecond) {
       // The endpoint is out of tokens, too, and gets some before it is asked again.
       this.#bucket.empty(this.#worthWaiting, now)
@@ -142,10 +152,10 @@ export class LearntRate {
 
   /**
    * Calls for which it is worth waiting: otherwise POSTs would be too many for the slots, or for
-   * the clock.
+   * the clock. No more than a POST may hold.
    */
   get #worthWaiting(): number {
     const { perSecond } = this
-    return Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000))
+    return Math.min(this.#longest.most, Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000)))
   }
 }

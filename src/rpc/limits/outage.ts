@@ -10,6 +10,8 @@ const OUTAGE_MS = 1000
  */
 const RESTORED = 1 / 2
 const CALLS = 20
+/** The level before is not known where nothing was ever answered. This one is soon left behind. */
+const UNKNOWN = 10
 
 /**
  * Notices when nothing at all was answered for a while. Neither the rate nor chance need be the
@@ -24,10 +26,14 @@ export class Outage {
   /** Calls answered since that level. */
   #answered = 0
 
+  /** Nothing was answered before it. */
+  #isFirst: boolean
+
   /** A first refusal comes now, after `answered` calls per second. */
   constructor(answered: number, now: number) {
     this.#since = now
-    this.#levelBefore = answered
+    this.#isFirst = answered === 0
+    this.#levelBefore = this.#isFirst ? UNKNOWN : answered
   }
 
   /** A POST was refused while this was the level. */
@@ -41,7 +47,7 @@ export class Outage {
 
   /**
    * Calls of a POST that was sent at this time were answered. If that ends an outage: the level to
-   * restore, which is higher than `level`.
+   * restore, at least `level`.
    */
   answered(calls: number, sentAt: number, level: number, now: number): number | undefined {
     this.#answered += calls
@@ -49,8 +55,9 @@ export class Outage {
     if (calls === 0 || (this.#refusals > 0 && sentAt < this.#since)) return undefined
     const isOutage = this.#refusals >= REFUSALS && now - this.#since >= OUTAGE_MS
     this.#refusals = 0
-    const restored = RESTORED * this.#levelBefore
-    if (!isOutage || restored <= level) return undefined
+    const restored = Math.max(RESTORED * this.#levelBefore, this.#isFirst ? level : 0)
+    this.#isFirst = false
+    if (!isOutage || restored < level) return undefined
     this.#levelBefore = 0
     this.#answered = 0
     return restored

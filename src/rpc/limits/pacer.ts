@@ -95,6 +95,11 @@ export class Pacer implements Pacing {
     return this.#learnt !== undefined
   }
 
+  /** When the learnt rate last held calls back; in the past where there is none. */
+  get heldAt(): number {
+    return this.#learnt?.heldAt ?? 0
+  }
+
   get isBeyondKnown(): boolean {
     return this.#learnt?.isBeyondLevel === true
   }

@@ -85,7 +85,9 @@ export interface Throttling {
   /** When it started, and how long it took, in ms. */
   readonly sentAt: number
   readonly tookMs: number
-  /** Which part of its calls was throttled. Default: all. */
+  /** How many calls it had. Default 1. */
+  readonly calls?: number
+  /** Which part of them was throttled. Default: all. */
   readonly part?: number
   /** How long the endpoint is paused because of it, in ms. */
   readonly pauseMs: number

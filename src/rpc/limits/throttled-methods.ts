@@ -3,7 +3,7 @@ import type { Call } from '../call.ts'
 import type { Backoff } from '../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { MethodTrial, SILENT_MS } from './method-trial.ts'
-import type { WaitingCalls } from './pacer.ts'
+import { Pacer, type WaitingCalls } from './pacer.ts'
 import { Pause } from './pause.ts'
 
 /** POSTs of a method in a row that are throttled until its calls go apart from the others. */
@@ -23,7 +23,10 @@ const LEAST_OTHERS = 2
  */
 const LEAST_REFUSED = 2
 const ANSWERED = 0.02
-/** POSTs of a method in a row that are answered until its calls go with the others again. */
+/**
+ * POSTs of a method in a row that are answered, while its rate holds nothing back, until its calls
+ * go with the others again.
+ */
 const RECOVERED = 20
 /**
  * How long a method whose throttling was not its own stays with the others, at first and at most,
@@ -33,8 +36,6 @@ const TOGETHER_MS = 30_000
 const MOST_TOGETHER_MS = 600_000
 /** Counts are halved here: what was long ago weighs little. */
 const MOST_COUNTED = 200
-/** How much longer the next POST of such a method may be after one that was answered. */
-const LONGER = 1.25
 /** Methods that are watched, at most: they are named by the user. */
 const MOST_METHODS = 100
 
@@ -57,11 +58,10 @@ export type Ownership = 'unknown' | 'found' | 'own'
  *        └── others are throttled as often, or 20 POSTs in a row are answered ◀──────┤
  *        └── it is answered in a trial ◀─────────────────────────────────────────────┘
  *
- * A method that is apart pauses after each throttled POST, longer each time. Its next POST holds no
- * more calls than were answered: else most calls of each would be refused. Where an endpoint
- * counts units, cheap calls may leave too few for an expensive one: so there are trials, in which
- * the others are silent for a second before its next POST. If it is answered then, the limit is the
- * endpoint's.
+ * A method that is apart has a learnt rate of its own, and pauses while it is not answered, longer
+ * each time. Where an endpoint counts units, cheap calls may leave too few for an expensive one: so
+ * there are trials, in which the others are silent for a second before its next POST. If it is
+ * answered then, the limit is the endpoint's.
  */
 export class ThrottledMethods {
   readonly #backoff: Backoff
@@ -80,19 +80,27 @@ export class ThrottledMethods {
     return this.#apart
   }
 
-  /** Until when this method gets no calls; in the past where it has no pause. */
-  pausedUntil(method: string): number {
-    return this.#apart.has(method) ? (this.#methods.get(method)?.pause.until ?? 0) : 0
+  /**
+   * Until when a method that is apart gets none of the waiting calls, of which a POST holds at most
+   * `most`; in the past where nothing holds them back.
+   */
+  heldUntil(waiting: WaitingCalls, most: number, now: number): number {
+    const { pause, pacer } = this.#methods.get(waiting.first.method) as ThrottledMethod
+    return Math.max(pause.until, now + pacer.msUntil(waiting, most, now))
   }
 
-  /** How many calls of this method the next POST may hold; infinite for one that is not apart. */
-  mostOf(method: string): number {
-    return this.#apart.has(method) ? (this.#methods.get(method)?.most ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  /** How many calls of this method the next POST may hold, at most `most`. */
+  room(method: string, most: number, now: number): number {
+    return this.#ifApart(method)?.pacer.room(most, now) ?? most
   }
 
   /** See `Pause`. */
   failureFor(call: Call, now: number): HexlineError | undefined {
-    return this.#apart.has(call.method) ? this.#methods.get(call.method)?.pause.failureFor(call, now) : undefined
+    return this.#ifApart(call.method)?.pause.failureFor(call, now)
+  }
+
+  #ifApart(method: string): ThrottledMethod | undefined {
+    return this.#apart.has(method) ? this.#methods.get(method) : undefined
   }
 
   /** How long these calls are to wait for the trial of another method, in ms. */
@@ -100,8 +108,10 @@ export class ThrottledMethods {
     return this.#trial?.msToWait(waiting.first.method, now) ?? 0
   }
 
-  /** A POST of calls starts, of which the first one has this method. */
-  started(method: string, now: number): void {
+  /** A POST of these calls starts. */
+  started(calls: readonly Call[], now: number): void {
+    const { method } = calls[0] as Call
+    this.#ifApart(method)?.pacer.started(calls, now)
     if (this.#trial?.isSpoiltBy(method, now)) this.#trial = undefined
     else this.#trial?.started(method, now)
   }
@@ -111,8 +121,16 @@ export class ThrottledMethods {
     if (this.#trial?.isOf(batch)) this.#trial = undefined
   }
 
-  /** A POST has ended. `areOthersWaiting`: for calls of other methods than this one. */
-  learn({ batch, answered, rejected, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, now: number): Ownership {
+  /**
+   * A POST has ended. `areOthersWaiting`: for calls of other methods than this one. `slots`: POSTs
+   * that may be in flight.
+   */
+  learn(
+    { batch, answered, rejected, throttled, throttling }: BatchResult,
+    areOthersWaiting: (method: string) => boolean,
+    slots: number,
+    now: number,
+  ): Ownership {
     const [first] = throttled
     const method = first !== undefined && throttled.every((call) => call.method === first.method) ? first.method : undefined
     if (method !== undefined && !this.#methods.has(method) && this.#methods.size < MOST_METHODS) this.#methods.set(method, new ThrottledMethod(this.#backoff))
@@ -124,14 +142,14 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      if (each.isApart && (batch.calls[0] as Call).method === name) each.fit(batch.calls.length, answered.length, isThrottled)
+      if (each.isApart && answered.length > 0 && answered[0]?.method === name) each.took(answered.length, batch.sentAt, slots, !isThrottled, now)
       if (name === method) each.throttledAlone++
     }
-    for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)))
+    for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
-    if (suspect.rest(throttling, batch.sentAt, now)) this.#trial ??= new MethodTrial(method as string, suspect.pause.until)
+    if (suspect.rest(throttling, batch, throttled.length, now)) this.#trial ??= new MethodTrial(method as string, suspect.pause.until)
     return suspect.prove(this.#othersOf(suspect))
   }
 
@@ -150,10 +168,11 @@ export class ThrottledMethods {
     if (isTaken) this.#methods.get(method)?.stayTogether(now)
   }
 
-  #set(name: string, method: ThrottledMethod, isApart: boolean): void {
+  #set(name: string, method: ThrottledMethod, isApart: boolean, now: number): void {
     if (method.isApart === isApart) return
     method.isApart = isApart
-    if (!isApart) method.rejoin()
+    if (isApart) method.pacer = new Pacer(undefined, now)
+    else method.rejoin()
     if (!isApart && this.#trial?.method === name) this.#trial = undefined
     const others = [...this.#apart].filter((each) => each !== name)
     this.#apart = new Set(isApart ? [...others, name] : others)
@@ -189,14 +208,16 @@ class Counts {
 class ThrottledMethod extends Counts {
   readonly pause: Pause
   isApart = false
-  /** Most calls in a POST while it is apart. */
-  most = Number.POSITIVE_INFINITY
+  /** When its calls may go while it is apart. */
+  pacer = new Pacer(undefined, 0)
   /** POSTs in which calls of this method were throttled, and no others. */
   throttledAlone = 0
   #isProven = false
   /** POSTs in a row that were throttled, and that were answered. */
   #throttledInARow = 0
   #answeredInARow = 0
+  /** Calls were answered since it was last throttled. */
+  #isAnswering = false
   /** Until when it stays with the others, and how long that was. */
   #togetherUntil = 0
   #togetherMs = TOGETHER_MS
@@ -218,17 +239,16 @@ class ThrottledMethod extends Counts {
     } else if (isAnswered) {
       this.#throttledInARow = 0
       this.#answeredInARow++
-      this.pause.recovered()
     }
   }
 
-  /**
-   * A POST of `length` calls has ended. Where only some were answered, the next one has no more
-   * than that. Where none was, their number may not be the reason.
-   */
-  fit(length: number, answered: number, isThrottled: boolean): void {
-    if (isThrottled && answered > 0) this.most = Math.min(this.most, answered)
-    else if (!isThrottled && answered > 0 && length >= this.most) this.most = Math.ceil(this.most * LONGER)
+  /** See `Pacing`. */
+  took(calls: number, sentAt: number, slots: number, isWhole: boolean, now: number): void {
+    this.pacer.answered(calls, now - sentAt, slots, isWhole, now)
+    this.pause.recovered()
+    this.#isAnswering = true
+    // What its rate held back might have been refused.
+    if (this.pacer.heldAt >= sentAt) this.#answeredInARow = 0
   }
 
   override halve(): void {
@@ -256,18 +276,21 @@ class ThrottledMethod extends Counts {
     this.#isProven = false
     this.#throttledInARow = 0
     this.#trialAfter = 0
-    this.most = Number.POSITIVE_INFINITY
   }
 
   /**
-   * It has been throttled, and pauses. True where a trial is due: it was silent itself before this
-   * POST for as long as others are silent in a trial, and that alone has not helped.
+   * So many calls of a POST have been throttled. It pauses, unless its rate alone holds back what
+   * it must. True where a trial is due: it was silent itself before this POST for as long as others
+   * are silent in a trial, and that alone has not helped.
    */
-  rest(throttling: HexlineError, sentAt: number, now: number): boolean {
+  rest(throttling: HexlineError, { calls: { length: calls }, sentAt }: BatchInFlight, throttled: number, now: number): boolean {
     const wasSilent = this.#pausedMs >= SILENT_MS && sentAt >= this.pause.until && this.#throttledInARow > 1
     const isDue = wasSilent && this.#throttledInARow >= this.#trialAfter
     if (isDue) this.#trialAfter = 2 * this.#throttledInARow
-    this.pause.begin(throttling, now)
+    const { retryAfterMs = 0 } = throttling
+    this.pacer.throttled({ sentAt, tookMs: now - sentAt, calls, part: throttled / calls, pauseMs: retryAfterMs }, now)
+    if (retryAfterMs > 0 || !this.#isAnswering) this.pause.begin(throttling, now)
+    this.#isAnswering = false
     this.#pausedMs = this.pause.until - now
     return isDue
   }

@@ -116,7 +116,7 @@ class EndpointQueue implements Queue {
     this.#batches = new Batches({ ...options, limits: this.#limits, lines: this.#lines })
     this.#methodPauses = new MethodPauses(
       this.#lines.apart,
-      (method) => this.#limits.methodPausedUntil(method),
+      (line, now) => this.#limits.methodHeldUntil(line, now),
       options.waiting,
       () => this.#offer(),
     )

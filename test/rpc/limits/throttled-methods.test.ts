@@ -42,15 +42,17 @@ interface NodeOptions {
   /** Refuses single calls, not whole POSTs. */
   readonly byEntry?: boolean
   readonly retryAfter?: number
+  /** Default 20. */
+  readonly latencyMs?: number
 }
 
 const areLogs = ({ method }: Entry) => method === 'eth_getLogs'
 const logsIn = (entries: readonly Entry[]) => entries.filter(areLogs).length
 
-/** A node that takes 20 ms, and throttles what it does not take. */
-function nodeThat(takes: Takes, { byEntry = false, retryAfter }: NodeOptions = {}) {
+/** A node that throttles what it does not take. */
+function nodeThat(takes: Takes, { byEntry = false, retryAfter, latencyMs = 20 }: NodeOptions = {}) {
   return world.serve(async ({ entries, isBatch }, response) => {
-    await world.sleep(20)
+    await world.sleep(latencyMs)
     const isTaken = byEntry || takes(entries)
     if (isTaken === 'never answers') return
     const answerTo = (entry: Entry) =>
@@ -163,7 +165,48 @@ describe('a method that an endpoint throttles by itself', () => {
     expect(receipts).toBe(500)
     // 20 at once, and 20 per second.
     expect(seconds).toBeLessThan(1.2 * 24)
-    expect(refused.size).toBeLessThan(4000)
+    expect(refused.size).toBeLessThan(400)
+  })
+
+  it.each<[what: string, perSecond: number, latencyMs: number, options: NodeOptions]>([
+    ['single calls', 5, 50, { byEntry: true }],
+    ['single calls', 100, 50, { byEntry: true }],
+    ['whole POSTs', 1, 50, {}],
+    ['whole POSTs', 5, 5, {}],
+    ['whole POSTs', 20, 300, {}],
+  ])('is asked at the rate that is taken, in a bulk job, where %s beyond %i per second are refused after %i ms', async (_, perSecond, latencyMs, options) => {
+    const tokens = new Tokens(perSecond)
+    let taken = 0
+    let refused = 0
+    let small = 0
+    const take = (entries: readonly Entry[]) => {
+      const logs = logsIn(entries)
+      const isTaken = logs === 0 || tokens.take(logs)
+      if (isTaken) {
+        taken += logs
+        small += entries.length - logs
+      } else refused += logs
+      return isTaken
+    }
+    const { url } = await nodeThat(take, { ...options, latencyMs })
+    const bulk = world.clientOf(url, { deadlineMs: 600_000, retry }).with({ priority: 'bulk' })
+    let next = 0
+    const callers = (length: number, call: () => Promise<unknown>) => {
+      for (let i = 0; i < length; i++)
+        void (async () => {
+          for (;;) await call()
+        })().catch(() => {})
+    }
+    callers(300, () => bulk.call('eth_getLogs', { fromBlock: next++, toBlock: next }))
+    callers(4, () => bulk.call('eth_getBalance', `0x${(next++).toString(16).padStart(40, '0')}`).then(() => world.sleep(20)))
+    await world.sleep(60_000)
+    const used = taken / (61 * perSecond)
+    console.log(
+      `${perSecond} of ${_} per second after ${latencyMs} ms: ${(100 * used).toFixed(0)} % used, ${(refused / taken).toFixed(2)} refused for each that was answered`,
+    )
+    expect(used).toBeGreaterThan(perSecond === 1 ? 0.7 : 0.95)
+    expect(refused).toBeLessThan(taken / (perSecond === 1 ? 0.4 : 2))
+    expect(small / 60).toBeGreaterThan(0.9 * (4 / (0.021 + latencyMs / 1000)))
   })
 
   it('has no pause any more once it is answered', async () => {
@@ -261,6 +304,7 @@ describe('two methods that were refused in the same POSTs', () => {
           calls.map(() => outcome),
         ),
         () => areOthersWaiting,
+        8,
         now,
       )
     }

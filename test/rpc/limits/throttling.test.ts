@@ -152,6 +152,23 @@ describe('an unknown limit is used to at least 90 %, with under 2 % of calls thr
   })
 })
 
+describe('a token bucket so small that POSTs of the usual length are never answered', () => {
+  it.for<[perSecond: number, burst: number, latencyMs: number, least: number]>([
+    [20, 2, 20, 0.9],
+    [20, 2, 300, 0.65],
+    [200, 10, 300, 0.55],
+  ])('of %i calls per second and %i at once is used, after %i ms', async ([perSecond, burst, latencyMs, least], context) => {
+    const { server, failures } = await setUp({ perSecond, burst, latencyMs, refuses: 'posts' }, { ...bulk, workers: 3000 }, context)
+    await sleep(10_000)
+    server.count()
+    await sleep(110_000)
+    const tally = server.count()
+    console.log(`${perSecond}/s and ${burst} at once, after ${latencyMs} ms: ${percent(used(tally, perSecond))} used, ${percent(throttled(tally))} throttled`)
+    expect(used(tally, perSecond)).toBeGreaterThan(least)
+    expect(failures).toEqual([])
+  })
+})
+
 describe('a job that ends soon after the first refusal', () => {
   /** Seconds for this many calls of 64 callers. */
   async function secondsFor(calls: number, limit: Limit): Promise<number> {
