@@ -313,8 +313,8 @@ export class HexlineProvider extends JsonRpcProvider {
   }
 
   /**
-   * Past ethers' cache of 250 ms: at a new block, it would give the null from before the block. On
-   * a quiet chain, no other block follows that would end the wait for the receipt.
+   * Past ethers' cache, where the user wants it: at a new block, it would give the null from before
+   * the block. On a quiet chain, no other block follows that would end the wait for the receipt.
    */
   async #uncachedReceipt(...args: Parameters<JsonRpcProvider['getTransactionReceipt']>): ReturnType<JsonRpcProvider['getTransactionReceipt']> {
     const [hash] = args
@@ -442,9 +442,8 @@ function partsOf(target: Target, options: HexlineProviderOptions) {
   return withEthersCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
-    // When a block has just been announced, ethers' cache still holds the reply for the one before.
-    const fresh = bellOf(made.client) === undefined ? {} : { cacheTimeout: -1 }
-    return { ofEthers: { ...fresh, ...ofEthers }, ...made }
+    // For 250 ms, ethers' cache gives a nonce, a balance or a block from before the last transaction.
+    return { ofEthers: { cacheTimeout: -1, ...ofEthers }, ...made }
   })
 }
 

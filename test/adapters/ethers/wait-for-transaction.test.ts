@@ -50,7 +50,7 @@ describe("a wait on a chain with no further block, within the time of ethers' ca
         },
       }),
     )
-    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 10 })
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: 250, pollingInterval: 10 })
     onTestFinished(() => provider.destroy())
     // The number of the block is forgotten after 250 ms, and the missing receipt 150 ms later.
     await provider.getBlockNumber()
