@@ -56,8 +56,9 @@ async function probeNode(url: string | undefined, flags: Flags, io: Io): Promise
   const messages = messagesFor(flags, io)
   if (url !== undefined && flags.rpc !== undefined) throw new OptionError('--rpc', 'either --rpc or a URL as an argument', 'both')
   // Each call is one POST here, so its deadline is the POST's timeout.
-  const timeout = flags.timeout ?? flags.deadline
-  const client = createClient(endpointFrom(flags, io.env, messages, url), timesFrom(timeout === undefined ? {} : { timeout }))
+  const { timeout, deadline } = flags
+  const times = timeout !== undefined ? timesFrom({ timeout }) : deadline === undefined ? {} : { timeoutMs: postTimeout(deadline) }
+  const client = createClient(endpointFrom(flags, io.env, messages, url), times)
   const stop = new AbortController()
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   const progress = new ProgressLine(io.stderr, flags)
@@ -89,8 +90,12 @@ function optionsFrom({ maxCalls, maxBatch, maxRange, rate, deadline }: Flags): P
     ...(maxRange !== undefined && { maxLogRange: numberFrom('--max-range', maxRange) }),
     ...(typeof rate === 'string' && { rateCalls: numberFrom('--rate', rate) }),
     ...(rate === false && { rateCalls: false as const }),
-    ...(deadline !== undefined && { timeoutMs: Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_SECONDS)) }),
+    ...(deadline !== undefined && { timeoutMs: postTimeout(deadline) }),
   }
+}
+
+function postTimeout(deadline: string): number {
+  return Math.ceil(millisecondsFrom('--deadline', deadline, LONGEST_SECONDS))
 }
 
 /** Shows the current step on a terminal. */

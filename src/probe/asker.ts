@@ -119,7 +119,12 @@ export class Asker {
     return attempt().catch((reason) => repeat(reason, task, (error, _, now) => now + pauseAfter(error), waiting))
   }
 
-  /** The same, once. Notes what it means for the calls after it. */
+  /** One POST of as many calls that ask the same. More than all calls there are cost no memory. */
+  async same(ask: Ask, calls: number): Promise<readonly Heard[]> {
+    return calls > this.#options.maxCalls ? [this.#spent()] : this.batch(Array.from({ length: calls }, () => ask))
+  }
+
+  /** The calls of `batch`, once. Notes what it means for the calls after it. */
   async #attempt(asks: readonly Ask[]): Promise<readonly Heard[]> {
     const isAsking = this.#lost >= LOST
     if (this.calls + this.#reserved + asks.length + (isAsking ? 1 : 0) > this.#options.maxCalls) return asks.map(() => this.#spent())

@@ -18,7 +18,7 @@ export function batchLimit(asker: Asker, most: number): Promise<Figure> {
     rungs: [1000, 500, 250, 200, 100, 50, 20, 10, 5, 3, 2],
     say: (calls) => (calls === 1 ? 'a single call' : `a batch of ${calls}`),
     async test(calls) {
-      const heard = await asker.batch(Array.from({ length: calls }, () => ({ method: 'eth_blockNumber' })))
+      const heard = await asker.same({ method: 'eth_blockNumber' }, calls)
       return trialOf(heard, ({ error }) => (error !== undefined && isTooLarge(error) ? { refused: serverMessage(error), names: numberIn(error) } : undefined))
     },
   })
@@ -38,7 +38,7 @@ export async function responseLimit(asker: Asker, head: number, batch: Figure, m
     rungs: [],
     say: (length) => `about ${length * each} bytes`,
     async test(length) {
-      const heard = await asker.batch(Array.from({ length }, () => block))
+      const heard = await asker.same(block, length)
       // geth answers the calls that fit, and refuses the rest.
       const names = heard.filter((one) => !isRefusal(one)).length || undefined
       return trialOf(heard, ({ error, why }) =>

@@ -1,13 +1,14 @@
 import * as check from '../check.ts'
 import type { Client } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
-import { connectionsOf } from '../client/internals.ts'
+import { connectionsOf, napOf } from '../client/internals.ts'
 import { HexlineError, OptionError, RpcError } from '../errors.ts'
 import type { ServiceMethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { show } from '../text.ts'
 import { LONGEST_TIMER } from '../wait/clock.ts'
+import { stopWith } from '../wait/stop-with.ts'
 import { Asker, type Heard, isRefusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
 import { type EndpointHistory, historyOf, noHistory } from './history.ts'
@@ -99,7 +100,16 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
   const connections = connectionsOf(client)
   if (connections === undefined) throw new OptionError('client', 'a client from createClient', show(client))
   const probed: { report: EndpointReport; error: unknown }[] = []
-  for (const connection of connections) probed.push(await probeEndpoint(connection, settings))
+  const { stop, release } = stopWith(settings.signal)
+  // The POSTs bypass the client, which ends this when it is closed.
+  const untilClosed = napOf(client)('probe', Number.POSITIVE_INFINITY, undefined)
+  untilClosed.over.catch((closed) => stop.abort(closed))
+  try {
+    for (const connection of connections) probed.push(await probeEndpoint(connection, { ...settings, signal: stop.signal }))
+  } finally {
+    untilClosed.wake()
+    release()
+  }
   if (probed.every(({ error }) => error !== undefined)) throw probed[0]?.error
   return { endpoints: probed.map(({ report }) => report) }
 }

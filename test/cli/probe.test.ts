@@ -112,6 +112,7 @@ describe('hexline probe', () => {
     [['--rpc', 'SECRET'], '--rpc: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
     [[], "--rpc: expected the node's URL, here or in HEXLINE_RPC_URL, or --chain, received nothing"],
     [['http://127.0.0.1:1', '--max-calls', '20'], '--max-calls: expected a whole number of at least 110, received 20'],
+    [['http://127.0.0.1:1', '--deadline', 'abc'], '--deadline: expected a number of seconds above 0, such as 30, at most 2147483, received "abc"'],
     [['http://127.0.0.1:1', '--rate', 'many'], '--rate: expected a number, received "many"'],
     [['http://127.0.0.1:1', '--max-batch', '0'], '--max-batch: expected a whole number of at least 1, received 0'],
     [['http://127.0.0.1:1/SECRET', 'http://127.0.0.1:1/SECRET'], "too many arguments for 'probe'. Expected 1 argument but got 2."],

@@ -27,6 +27,11 @@ describe('the batch limit', () => {
   ])('%s', async (_, asker, expected) => {
     expect(await batchLimit(asker, 100)).toMatchObject(expected)
   })
+
+  it('is not tried with more calls than there may be, which would not fit in memory either', async () => {
+    const how = 'a batch of 100000000000: it would exceed the limit of 10000 calls'
+    expect(await batchLimit(batches(100_000), 1e11)).toMatchObject({ known: 'at least', how: expect.stringContaining(how) })
+  })
 })
 
 describe('the reply limit', () => {

@@ -285,6 +285,18 @@ describe('probe', () => {
     expect(throttled.requests).toHaveLength(1)
   })
 
+  test.each(['before', 'while it measures'])('rejects with ClosedError where the client is closed %s', async (when) => {
+    const server = await serve(always({ jsonrpc: '2.0', id: 1, result: '0x1' }), silent)
+    const client = clientOf(server.url)
+    if (when === 'before') await client.close()
+    const ended = errorOf(probe(client))
+    if (when !== 'before') {
+      await server.received(2)
+      await client.close()
+    }
+    expect(await ended).toMatchObject({ name: 'ClosedError', method: 'probe' })
+  })
+
   test('reports its progress', async () => {
     const node = await startLimited()
     const seen: string[] = []
