@@ -442,7 +442,7 @@ function partsOf(target: Target, options: HexlineProviderOptions) {
   return withEthersCode(() => {
     const { ofEthers, ofClient } = splitOptions(options, isClient(target))
     const made = clientFor(target, ofClient)
-    // For 250 ms, ethers' cache gives a nonce, a balance or a block from before the last transaction.
+    // For 250 ms, ethers would give a nonce, a balance or a block from before the last transaction.
     return { ofEthers: { cacheTimeout: -1, ...ofEthers }, ...made }
   })
 }
