@@ -6,6 +6,7 @@ import type { Block, Log } from '../eth/objects.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
 import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
 import { blocksIn, type LogSpan } from './check-logs.ts'
+import { HeaderHashes } from './header-hashes.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { chainIdOf } from './range.ts'
@@ -68,6 +69,7 @@ const RECEIPTS_AHEAD = boundsWithin(16 * 1024 * 1024, 512 * 1024)
 export class Auditor<T> {
   readonly #options: AuditorOptions<T>
   readonly #verdicts: Verdicts<T>
+  #hashes: HeaderHashes | undefined
   #estimate: AuditEstimate = { headers: 0, receipts: 0, isAskedTwice: false }
   /** The blocks of the range, in order. */
   #stream: AsyncGenerator<AuditedBlock<T>, void, undefined> | undefined
@@ -87,8 +89,11 @@ export class Auditor<T> {
     const { client, level, span, filter, stop } = this.#options
     if (level === 'none') return
     const asked = client.with({ signal: stop })
-    this.setChain(await chainIdOf(asked))
+    const chainId = await chainIdOf(asked)
+    this.setChain(chainId)
+    if (level !== 'peer') this.#hashes = await HeaderHashes.load(chainId)
     const sample = level === 'bloom' ? await sampleHeaders(asked, span) : []
+    for (const header of sample) if (header !== null) this.#hashes?.see(header)
     this.#estimate = estimateAudit(level, span, sample, filter)
     if (level === 'bloom' && !this.#verdicts.areBloomsUnusable) await this.#tryEmptyBloom(sample)
   }
@@ -170,7 +175,7 @@ export class Auditor<T> {
   #byHeader(number: number, given: T[], header: Header): BlockResult<T> {
     const { logOf } = this.#options
     const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
-    if (areOwn && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
+    if (areOwn && !header.isFalse && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
     this.#verdicts.counts.suspects++
     return { type: 'fetch', fetch: () => this.#fromReceipts(number, given, header) }
   }
@@ -278,7 +283,11 @@ export class Auditor<T> {
         bounds: withReceipts ? RECEIPTS_AHEAD : HEADERS_AHEAD,
       },
       {
-        block: (bytes) => ({ linked: readHeader(bytes) }),
+        block: (bytes) => {
+          const linked = readHeader(bytes)
+          if (this.#hashes?.isFalse(bytes)) linked.isFalse = true
+          return { linked }
+        },
         receipts: readReceipts,
         item: ({ linked: header }, receipts): AuditedBlock<T> => ({ header, receipts }),
       },

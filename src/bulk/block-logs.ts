@@ -11,7 +11,10 @@ import { logFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
 
 /** The fields of a header that an audit needs. */
-export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'>
+export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'> & {
+  /** Set where the header does not have the hash of its fields. */
+  isFalse?: true
+}
 
 /**
  * Reads the receipts of a block. The result must not refer to the bytes, which are reused. Throws
