@@ -14,16 +14,20 @@ const REPLY_MS = 1000
  *     |---- 1000 ms ----|---- by 100 ms ----|---- 1000 ms ----|
  *                       at                sentAt
  *
- * If that POST is answered, calls of the others had used up what the method was refused for.
+ * If that POST is answered, calls of the others had used up what the method was refused for. It
+ * must be as long as the one refused before: a shorter one may be answered for its length.
  */
 export class MethodTrial {
   readonly method: string
+  /** Calls of the POST that was refused last. */
+  readonly calls: number
   /** When the POST may start, and when it did. */
   readonly #at: number
   #sentAt: number | undefined
 
-  constructor(method: string, at: number) {
+  constructor(method: string, calls: number, at: number) {
     this.method = method
+    this.calls = calls
     this.#at = at
   }
 

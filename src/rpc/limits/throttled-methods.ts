@@ -138,7 +138,7 @@ export class ThrottledMethods {
     // An error of a call's own proves as well as a result does that the call was taken.
     const taken = throttled.length === 0 && rejected > 0 ? batch.calls : answered
     this.#all.add(taken.length > 0, throttled.length > 0)
-    if (this.#trial?.isOf(batch)) this.#endTrial(this.#trial, taken.length > 0, now)
+    if (this.#trial?.isOf(batch)) this.#endTrial(this.#trial, taken.length >= this.#trial.calls, now)
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
@@ -149,7 +149,7 @@ export class ThrottledMethods {
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
-    if (suspect.rest(throttling, batch, throttled.length, now)) this.#trial ??= new MethodTrial(method as string, suspect.pause.until)
+    if (suspect.rest(throttling, batch, throttled.length, now)) this.#trial ??= new MethodTrial(method as string, batch.calls.length, suspect.pause.until)
     return suspect.prove(this.#othersOf(suspect))
   }
 

@@ -6,7 +6,7 @@ const batchOf = (method: string, sentAt: number) => ({ calls: [{ method }], sent
 
 describe('a trial of eth_getLogs at 5000', () => {
   test('keeps others silent for a second before its POST, and for a second at most after it', () => {
-    const trial = new MethodTrial('eth_getLogs', 5000)
+    const trial = new MethodTrial('eth_getLogs', 1, 5000)
     expect(trial.msToWait('eth_call', 3999)).toBe(0)
     expect(trial.msToWait('eth_call', 4000)).toBe(1000)
     expect(trial.msToWait('eth_getLogs', 4000)).toBe(0)
@@ -16,14 +16,14 @@ describe('a trial of eth_getLogs at 5000', () => {
   })
 
   test('is spoilt by a POST of its method that starts late, and by no other', () => {
-    const trial = new MethodTrial('eth_getLogs', 5000)
+    const trial = new MethodTrial('eth_getLogs', 1, 5000)
     expect(trial.isSpoiltBy('eth_getLogs', 5100)).toBe(false)
     expect(trial.isSpoiltBy('eth_getLogs', 5101)).toBe(true)
     expect(trial.isSpoiltBy('eth_call', 5101)).toBe(false)
   })
 
   test('knows its POST by its method and the time it started', () => {
-    const trial = new MethodTrial('eth_getLogs', 5000)
+    const trial = new MethodTrial('eth_getLogs', 1, 5000)
     trial.started('eth_getLogs', 4999)
     expect(trial.isOf(batchOf('eth_getLogs', 4999))).toBe(false)
     trial.started('eth_getLogs', 5000)

@@ -209,6 +209,30 @@ describe('a method that an endpoint throttles by itself', () => {
     expect(small / 60).toBeGreaterThan(0.9 * (4 / (0.021 + latencyMs / 1000)))
   })
 
+  it("is not taken for the endpoint's because a shorter POST was answered in a trial", async () => {
+    const tokens = new Tokens(1)
+    let taken = 0
+    const take = (entries: readonly Entry[]) => {
+      const logs = logsIn(entries)
+      const isTaken = logs === 0 || tokens.take(logs)
+      if (isTaken) taken += logs
+      return isTaken
+    }
+    const { url } = await nodeThat(take, { latencyMs: 1 })
+    const client = world.clientOf(url, { deadlineMs: 600_000, retry })
+    const bulk = client.with({ priority: 'bulk' })
+    let next = 0
+    const repeat = async (call: () => Promise<unknown>) => {
+      for (;;) await call()
+    }
+    const logs = () => bulk.call('eth_getLogs', { fromBlock: next++, toBlock: next })
+    const small = () => client.call('eth_getBalance', `0x${(next++).toString(16).padStart(40, '0')}`).then(() => world.sleep(20))
+    for (let i = 0; i < 300; i++) void repeat(logs).catch(() => {})
+    for (let i = 0; i < 4; i++) void repeat(small).catch(() => {})
+    await world.sleep(60_000)
+    expect(taken).toBeGreaterThan(30)
+  })
+
   it('has no pause any more once it is answered', async () => {
     const { small, logs } = await load((entries) => logsIn(entries) === 0 || world.clock.now() > (SECONDS / 2) * 1000)
     expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
