@@ -58,7 +58,7 @@ function nodeThat(takes: Takes, { byEntry = false, retryAfter, latencyMs = 20 }:
     const answerTo = (entry: Entry) =>
       byEntry && !takes([entry])
         ? { jsonrpc: '2.0', id: entry.id, error: { code: 429, message: 'Too Many Requests' } }
-        : { jsonrpc: '2.0', id: entry.id, result: areLogs(entry) ? [] : '0x1' }
+        : { jsonrpc: '2.0', id: entry.id, result: areLogs(entry) || entry.method === 'trace_block' ? [] : '0x1' }
     if (!isTaken) {
       response.writeHead(429, retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` }).end('Too Many Requests')
       return
@@ -231,6 +231,40 @@ describe('a method that an endpoint throttles by itself', () => {
     for (let i = 0; i < 4; i++) void repeat(small).catch(() => {})
     await world.sleep(60_000)
     expect(taken).toBeGreaterThan(30)
+  })
+
+  it('and two others, each at a rate of its own, are not taken for a limit of the endpoint', async () => {
+    const tokens = new Map([
+      ['eth_getLogs', new Tokens(2)],
+      ['trace_block', new Tokens(20)],
+      ['eth_call', new Tokens(100)],
+    ])
+    const taken = new Map<string, number>()
+    const take = (entries: readonly Entry[]) => {
+      const { method } = entries[0] as Entry
+      const isTaken = tokens.get(method)?.take(1) !== false
+      if (isTaken) taken.set(method, (taken.get(method) ?? 0) + 1)
+      return isTaken
+    }
+    const { url } = await nodeThat(take, { byEntry: true })
+    const client = world.clientOf(url, { deadlineMs: 600_000, retry })
+    const bulk = client.with({ priority: 'bulk' })
+    let next = 0
+    const address = () => `0x${(next++).toString(16).padStart(40, '0')}` as const
+    const callers = (length: number, call: () => Promise<unknown>) => {
+      for (let i = 0; i < length; i++)
+        void (async () => {
+          for (;;) await call()
+        })().catch(() => {})
+    }
+    callers(300, () => bulk.call('eth_getLogs', { fromBlock: next++, toBlock: next }))
+    callers(300, () => bulk.call('trace_block', next++))
+    callers(300, () => bulk.call('eth_call', { to: address(), data: '0x' }))
+    callers(4, () => client.call('eth_getBalance', address()).then(() => world.sleep(20)))
+    await world.sleep(120_000)
+    expect(taken.get('eth_getLogs')).toBeGreaterThan(0.8 * 120 * 2)
+    expect(taken.get('trace_block')).toBeGreaterThan(0.8 * 120 * 20)
+    expect(taken.get('eth_call')).toBeGreaterThan(0.8 * 120 * 100)
   })
 
   it('has no pause any more once it is answered', async () => {
