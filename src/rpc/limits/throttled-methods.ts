@@ -144,7 +144,8 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      if (each.isApart && answered.length > 0 && answered[0]?.method === name) each.took(answered.length, batch.sentAt, slots, !isThrottled, now)
+      const replied = answered.length + rejected
+      if (each.isApart && replied > 0 && batch.calls[0]?.method === name) each.took(replied, batch.sentAt, slots, !isThrottled, now)
       if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods)

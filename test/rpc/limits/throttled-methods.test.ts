@@ -267,6 +267,36 @@ describe('a method that an endpoint throttles by itself', () => {
     expect(taken.get('eth_call')).toBeGreaterThan(0.8 * 120 * 100)
   })
 
+  it('is asked at the rate that is taken where each of its calls has an error of its own', async () => {
+    const tokens = new Tokens(20)
+    let taken = 0
+    const { url } = await world.serve(async ({ entries, isBatch }, response) => {
+      await world.sleep(20)
+      const answers = entries.map(({ id, method }) => {
+        if (method !== 'eth_call') return { jsonrpc: '2.0', id, result: '0x1' }
+        if (!tokens.take(1)) return { jsonrpc: '2.0', id, error: { code: 429, message: 'Too Many Requests' } }
+        taken++
+        return { jsonrpc: '2.0', id, error: { code: 3, message: 'execution reverted' } }
+      })
+      response.writeHead(200).end(JSON.stringify(isBatch ? answers : answers[0]))
+    })
+    const client = world.clientOf(url, { deadlineMs: 600_000, retry })
+    const bulk = client.with({ priority: 'bulk' })
+    const end = world.clock.now() + 60_000
+    let next = 0
+    const address = () => `0x${(next++).toString(16).padStart(40, '0')}` as const
+    const callers = (length: number, call: () => Promise<unknown>) => {
+      for (let i = 0; i < length; i++)
+        void (async () => {
+          while (world.clock.now() < end) await call().catch(() => {})
+        })()
+    }
+    callers(50, () => bulk.call('eth_call', { to: address(), data: '0x' }))
+    callers(4, () => client.call('eth_getBalance', address()).then(() => world.sleep(20)))
+    await world.sleep(60_000)
+    expect(taken).toBeGreaterThan(0.8 * 61 * 20)
+  })
+
   it('has no pause any more once it is answered', async () => {
     const { small, logs } = await load((entries) => logsIn(entries) === 0 || world.clock.now() > (SECONDS / 2) * 1000)
     expect(small.perSecond).toBeGreaterThan(0.8 * UNDISTURBED)
