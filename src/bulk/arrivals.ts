@@ -8,6 +8,7 @@ import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from './link.ts'
 import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
+import type { Suspects } from './suspects.ts'
 import type { Proof } from './verifying.ts'
 
 /** A block that was read, and may have receipts or traces of another one. */
@@ -33,11 +34,14 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   readonly #client: Client
   readonly #fetcher: Fetcher
   readonly #reader: BlockReader<B, R, T>
+  readonly #suspects: Suspects | undefined
 
-  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>) {
+  /** `suspects` learn which endpoints give blocks that do not follow. */
+  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>, suspects?: Suspects) {
     this.#client = client
     this.#fetcher = fetcher
     this.#reader = reader
+    this.#suspects = suspects
   }
 
   /**
@@ -56,7 +60,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const arriving = this.#arrive(fetched, signal, link)
       const arrived = arriving instanceof Promise ? await arriving : arriving
       if (!('isUnusable' in arrived)) {
-        link?.follow(first.number, arrived.block.linked)
+        if (link !== undefined) this.#linked(link, arrived, asked)
         return arrived
       }
       const { origin } = arrived
@@ -66,6 +70,14 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       last = arrived
       fetched = await this.#fetcher.fetchUrgent(first.number, signal, [...avoided, ...asked])
     }
+  }
+
+  /** The block follows; those that were asked for it before gave one that did not. */
+  #linked(link: Link, { fetched, block }: Arrived<B, R>, asked: ReadonlySet<string>): void {
+    link.follow(fetched.number, block.linked)
+    const { endpoint } = fetched.origins.block
+    this.#suspects?.right(endpoint)
+    for (const name of asked) if (name !== endpoint) this.#suspects?.wrong(name)
   }
 
   /** At once where nothing has to be requested: a block at the head is waited for. */

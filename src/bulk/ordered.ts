@@ -23,6 +23,13 @@ export interface Answer<I> {
   readonly cut?: readonly [answered: I, rest: I] | undefined
 }
 
+/** Tells answers that are better requested again from others, while they wait for the consumer. */
+export interface Review<T> {
+  /** Grows when answers that have arrived may have become unwanted. */
+  readonly version: number
+  isUnwanted(answer: T): boolean
+}
+
 /**
  * Number of items that share an abort signal, and of late items that are requested again together.
  * A signal for each item would cost more than the rest of the request.
@@ -38,7 +45,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * taken one by one, each when it is requested; `cut` may take a part of an item. An item that holds
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Where more of them are in flight than large ones may be, and turn out to
- * be large, the last answers are dropped and requested again. Rejects with the failure of the first
+ * be large, the last answers are dropped and requested again. So are those that `review` calls
+ * unwanted, once each. Rejects with the failure of the first
  * failed item, after all items before it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
@@ -48,8 +56,9 @@ export async function* ordered<I, T extends Answer<I>>(
   stop: AbortSignal,
   clock: Clock,
   cut: Cut<I> = (item) => [item, undefined],
+  review?: Review<T>,
 ): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut)
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut, review)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -101,6 +110,8 @@ class Slot<I, T> {
   repeatedAt = 0
   /** Number of times it was requested again. */
   repeats = 0
+  /** Its answer was dropped as unwanted: the next one is taken as it is. */
+  wasUnwanted = false
 
   constructor(item: I, position: number) {
     this.item = item
@@ -115,6 +126,9 @@ class Slot<I, T> {
 class ReorderBuffer<I, T extends Answer<I>> {
   readonly #ask: Ask<I, T>
   readonly #cut: Cut<I>
+  readonly #review: Review<T> | undefined
+  /** The version of the review that all held answers have passed. */
+  #reviewed = 0
   readonly #clock: Clock
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
@@ -141,9 +155,10 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>, review: Review<T> | undefined) {
     this.#ask = ask
     this.#cut = cut
+    this.#review = review
     this.#clock = clock
     this.#items = items
     this.#readAhead = new ReadAhead(bounds, clock)
@@ -152,14 +167,15 @@ class ReorderBuffer<I, T extends Answer<I>> {
 
   /** Requests what there is room for. False after the last item. */
   hasNext(): boolean {
+    this.#dropUnwanted()
     this.#fill()
     return this.#head < this.#tail
   }
 
   /** The next item, once it has arrived. */
   async next(): Promise<T> {
-    const slot = this.#slotAt(this.#head)
     for (;;) {
+      const slot = this.#slotAt(this.#head)
       const { state } = slot
       if (state.type === 'failed') throw state.reason
       if (state.type === 'arrived') {
@@ -296,22 +312,44 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
     this.#dropExcess()
+    if (this.#isUnwanted(slot)) this.#drop(slot, true)
     this.#wake()
   }
 
+  /** Drops the held answers that have become unwanted, so that they are requested side by side. */
+  #dropUnwanted(): void {
+    if (this.#review === undefined || this.#review.version === this.#reviewed) return
+    this.#reviewed = this.#review.version
+    for (let position = this.#head; position <= this.#farthest; position++) {
+      const slot = this.#slotAt(position)
+      if (this.#isUnwanted(slot)) this.#drop(slot, true)
+    }
+  }
+
+  #isUnwanted({ state, wasUnwanted }: Slot<I, T>): boolean {
+    return state.type === 'arrived' && !wasUnwanted && (this.#review?.isUnwanted(state.value) ?? false)
+  }
+
   /**
-   * Drops the answers to the last items while all of them take too much memory. Their items get new
-   * slots: what is still under way for the old ones counts no more.
+   * Drops an answer. Its item gets a new slot: what is still under way for the old one counts no
+   * more.
    */
+  #drop({ item, position, state, wasUnwanted }: Slot<I, T>, isUnwanted: boolean): void {
+    if (state.type !== 'arrived') return
+    this.#heldBytes -= state.value.bytes
+    const slot = new Slot<I, T>(item, position)
+    slot.wasUnwanted = wasUnwanted || isUnwanted
+    this.#slots[position - this.#base] = slot
+    this.#addWaiting(slot)
+  }
+
+  /** Drops the answers to the last items while all of them take too much memory. */
   #dropExcess(): void {
     for (; this.#farthest > this.#head; this.#farthest--) {
-      const { item, position, state } = this.#slotAt(this.#farthest)
-      if (state.type !== 'arrived') continue
+      const slot = this.#slotAt(this.#farthest)
+      if (slot.state.type !== 'arrived') continue
       if (!this.#readAhead.isOverfull(this.#heldBytes)) return
-      this.#heldBytes -= state.value.bytes
-      const slot = new Slot<I, T>(item, position)
-      this.#slots[position - this.#base] = slot
-      this.#addWaiting(slot)
+      this.#drop(slot, false)
     }
   }
 

@@ -8,10 +8,11 @@ import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
 import { learnHistory } from './learn-history.ts'
 import { Link, type Linked, type LinkedReceipt } from './link.ts'
-import { type Ask, ordered } from './ordered.ts'
+import { type Ask, ordered, type Review } from './ordered.ts'
 import { type CheckedRange, resolveRange } from './range.ts'
 import type { Bounds } from './read-ahead.ts'
 import type { BlockReader } from './read-block.ts'
+import { Suspects } from './suspects.ts'
 import { verifiedAhead } from './verify-ahead.ts'
 import type { Proof, VerifyOptions, VerifyReport } from './verifying.ts'
 
@@ -80,7 +81,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const link = new Link()
-  const arrivals = new Arrivals(client, fetcher, reader)
+  const suspects = (connectionsOf(client)?.length ?? 1) > 1 ? new Suspects(clockOf(client)) : undefined
+  const arrivals = new Arrivals(client, fetcher, reader, suspects)
   let done = 0
   let bytes = 0
   try {
@@ -125,8 +127,15 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
 
   /** The blocks in order, as they were read. With `follow`, each follows the one before it. */
   async function* readInOrder(follow: Link | undefined): AsyncGenerator<Arrived<B, R>, void, undefined> {
-    const ask: Ask<bigint, Fetched> = (number, asking, again) => (again ? fetcher.fetchUrgent(number, asking) : fetcher.fetch(number, asking))
-    for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client))) {
+    const ask: Ask<bigint, Fetched> = (number, asking, again) =>
+      again ? fetcher.fetchUrgent(number, asking, suspects?.names) : fetcher.fetch(number, asking, suspects?.names)
+    const review: Review<Fetched> | undefined = suspects && {
+      get version() {
+        return suspects.version
+      },
+      isUnwanted: ({ origins }) => origins.block.endpoint !== undefined && suspects.names.includes(origins.block.endpoint),
+    }
+    for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client), undefined, review)) {
       signal?.throwIfAborted()
       yield await arrivals.arrive(fetched, stop.signal, follow)
     }
@@ -141,6 +150,10 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     const fault = link.faultOf(number, verified.block.linked)
     const linked = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
     link.follow(number, linked.block.linked)
+    const { endpoint } = origins.block
+    const right = linked.fetched.origins.block.endpoint
+    suspects?.right(right)
+    if (fault !== undefined && endpoint !== undefined && endpoint !== right) suspects?.wrong(endpoint)
     return linked
   }
 
