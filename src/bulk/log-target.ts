@@ -75,6 +75,8 @@ export class Tail {
   /** Throws unless the chain still ends in this block, and so do the last logs of the stream. */
   async check<T>(hashNow: Promise<unknown> | undefined, items: readonly T[], logOf: (item: T) => Log): Promise<void> {
     const number = this.#number
+    // If the logs are wrong already, the stream ends, and with it this request.
+    hashNow?.catch(() => {})
     for (let i = items.length - 1; i >= 0; i--) {
       const log = logOf(items[i] as T)
       if (Number(log.blockNumber) !== number) break

@@ -353,6 +353,30 @@ describe('a reorganisation', () => {
     )
   })
 
+  it('leaves no rejection that nobody handles, with an audit', async () => {
+    const unhandled: unknown[] = []
+    const onUnhandled = (reason: unknown) => void unhandled.push(reason)
+    const others = process.listeners('unhandledRejection')
+    process.removeAllListeners('unhandledRejection')
+    process.on('unhandledRejection', onUnhandled)
+    onTestFinished(() => {
+      process.off('unhandledRejection', onUnhandled)
+      for (const other of others) process.on('unhandledRejection', other)
+    })
+    let name = 0
+    const chain = await startLogChain({
+      head: 50,
+      fork: () => ({ name, at: 45 }),
+      answer: (method) => {
+        if (method === 'eth_getLogs') name = 1
+        return undefined
+      },
+    })
+    await expect(fetched(chain, { audit: 'bloom', address: tokens as `0x${string}`[], topics: [] })).rejects.toThrow(/^block 50 came as \S+, but its logs/)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(unhandled).toEqual([])
+  })
+
   it('is named where the last block has no logs', async () => {
     let name = 0
     const chain = await startLogChain({
