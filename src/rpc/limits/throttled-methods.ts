@@ -17,8 +17,6 @@ const FEW = 0.1
 /** From this part of them on, and this number, the method is throttled as all others are. */
 const MANY = 0.5
 const LEAST_OTHERS = 2
-/** The same once its limit has been shown to be its own: its rate leaves few refusals to compare. */
-const LEAST_OTHERS_PROVEN = 10
 /**
  * A method is refused where at least this many of its POSTs were throttled, and fewer than this
  * part of their number answered. Its POSTs tell nothing about another method.
@@ -148,8 +146,7 @@ export class ThrottledMethods {
       if (each.isApart && replied > 0 && batch.calls[0]?.method === name) each.took(replied, batch.sentAt, slots, !isThrottled, now)
       if (name === method) each.throttledAlone++
     }
-    for (const [name, each] of this.#methods)
-      this.#set(name, each, each.judge(this.#othersOf(each), this.#restOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
+    for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
@@ -157,24 +154,21 @@ export class ThrottledMethods {
     return suspect.prove(this.#othersOf(suspect))
   }
 
-  /** POSTs of other methods, without those that were throttled for one that is refused. */
+  /**
+   * POSTs of other methods, without those of methods that are apart, whose limits may be their own,
+   * and those that were throttled for one that is refused.
+   */
   #othersOf(method: ThrottledMethod): Counts {
     const others = new Counts()
     others.answered = this.#all.answered - method.answered
     others.throttled = this.#all.throttled - method.throttled
     // A POST that was throttled for several methods is subtracted once at most.
-    for (const each of this.#methods.values()) if (each !== method && each.isRefused) others.throttled -= each.throttledAlone
+    for (const each of this.#methods.values()) {
+      if (each === method || !(each.isRefused || each.isApart)) continue
+      others.throttled -= each.throttledAlone
+      if (each.isApart) others.answered -= each.answered
+    }
     return others
-  }
-
-  /** The same without the other method that was throttled most: its limit may be its own. */
-  #restOf(method: ThrottledMethod): Counts {
-    const rest = this.#othersOf(method)
-    let most: ThrottledMethod | undefined
-    for (const each of this.#methods.values()) if (each !== method && !each.isRefused && each.throttledAlone > (most?.throttledAlone ?? 0)) most = each
-    rest.answered -= most?.answered ?? 0
-    rest.throttled -= most?.throttledAlone ?? 0
-    return rest
   }
 
   #endTrial({ method }: MethodTrial, isTaken: boolean, now: number): void {
@@ -271,16 +265,11 @@ class ThrottledMethod extends Counts {
   }
 
   /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */
-  judge(others: Counts, rest: Counts, now: number): boolean {
+  judge(others: Counts, now: number): boolean {
     if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
-    const isShared = this.#isAsOften(others) && (!this.#isProven || this.#expected(rest) < EXPECTED || this.#isAsOften(rest))
+    const isShared = others.throttled >= LEAST_OTHERS && others.throttled > MANY * this.#expected(others)
     if (isShared) this.stayTogether(now)
     return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
-  }
-
-  /** Are other POSTs throttled about as often as its own? */
-  #isAsOften(others: Counts): boolean {
-    return others.throttled >= (this.#isProven ? LEAST_OTHERS_PROVEN : LEAST_OTHERS) && others.throttled > MANY * this.#expected(others)
   }
 
   /** The limit is not its own: it stays with the others for a while, longer each time. */
