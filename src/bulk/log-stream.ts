@@ -93,17 +93,19 @@ const { setImmediate } = timers
  * 3. With the first reply, which shows what the node accepts and how large its replies are, others
  *    are requested ahead of the consumer, and put in order.
  * 4. Each reply is decoded in pages, each page is audited and delivered.
- * 5. Before the last page, the last block must still have its hash. Where nothing is audited, each
- *    endpoint that gave logs must still have their blocks.
+ * 5. Before the last page, the last block must still have its hash. Unless an audit has
+ *    read all headers, each endpoint that gave logs must still have their blocks.
  */
 export class LogStream<T> {
   readonly #client: Client
   readonly #options: LogStreamOptions
   readonly #reader: PageReader<T>
+  readonly #givers: LogGivers
   #auditor: Auditor<T> | undefined
 
   constructor(client: Client, options: LogStreamOptions, reader: PageReader<T>) {
     this.#client = PatientCalls.jobOf(client)
+    this.#givers = new LogGivers(this.#client)
     this.#options = options
     this.#reader = reader
   }
@@ -162,7 +164,6 @@ export class LogStream<T> {
     const { stop, fetcher, auditor, level, span, tail } = job
     const total = blocksIn(span)
     const counts = { done: 0, bytes: 0, logs: 0 }
-    const givers = new LogGivers(this.#client)
     for await (const fetched of this.#fetched(job)) {
       // A second endpoint is asked for the same ranges.
       const pages = level === 'peer' ? [await fetcher.read(fetched, stop)] : fetcher.pages(fetched, stop)
@@ -174,12 +175,12 @@ export class LogStream<T> {
       for await (const page of pages) {
         signal?.throwIfAborted()
         const items = await auditor.check(page)
-        if (this.#areGiversAsked(level)) givers.gave(page)
+        if (this.#areGiversAsked(level)) this.#givers.gave(page)
         if (page.to === span.to) {
           // Anew, if logs had to be requested again since.
           const hash = early !== undefined && fetcher.calls === calls ? early : tail.hashNow()
           await tail.check(hash, items, this.#reader.logOf)
-          await givers.check(span.to, tail.hash, stop)
+          await this.#givers.check(span.to, tail.hash, stop)
         }
         counts.done += page.to - page.from + 1
         counts.bytes += page.received
@@ -203,12 +204,13 @@ export class LogStream<T> {
   }
 
   /**
-   * Whether endpoints are asked at the end if they still have what they gave: not where an audit
-   * proves the logs, nor by the hash of a block, which a node without the block refuses.
+   * Whether endpoints are asked at the end if they still have what they gave, and are on one
+   * branch: not where an audit reads the headers of all blocks, nor by the hash of a block, which a
+   * node without the block refuses.
    */
   #areGiversAsked(level: AuditLevel): boolean {
     const { isProvenLater = false, blockHash } = this.#options
-    return level === 'none' && !isProvenLater && blockHash === undefined
+    return (level === 'none' || level === 'peer') && !isProvenLater && blockHash === undefined
   }
 
   #auditorOf(fetcher: LogFetcher<T>, blocks: BlockLogsFetcher<T>, span: LogSpan, level: AuditLevel, stop: AbortSignal): Auditor<T> {
@@ -222,7 +224,11 @@ export class LogStream<T> {
       blocks,
       blockHash: this.#options.blockHash,
       stop,
-      again: (page, signal) => fetcher.again(page, signal),
+      again: async (page, signal) => {
+        const other = await fetcher.again(page, signal)
+        if (other !== undefined && this.#areGiversAsked(level)) this.#givers.gave(other)
+        return other
+      },
     })
   }
 

@@ -353,6 +353,16 @@ describe('a reorganisation', () => {
     )
   })
 
+  it('that only one of two endpoints has seen is named with a peer, too', async () => {
+    // What the two give is never put together: their last blocks are different ones.
+    const range = { most: 20, says: () => ({ message: 'query exceeds max block range 20' }) }
+    const logs = (block: number) => (block < 190 ? 3 : 0)
+    const chains = [await startLogChain({ head: 200, range, logs }), await startLogChain({ head: 200, range, logs, fork: () => ({ name: 1, at: 100 }) })]
+    for (let run = 0; run < 5; run++) {
+      await expect(fetched(chains, { audit: 'peer', address: tokens as `0x${string}`[], topics: [] })).rejects.toThrow(/^block 200 came as /)
+    }
+  })
+
   it('leaves no rejection that nobody handles, with an audit', async () => {
     const unhandled: unknown[] = []
     const onUnhandled = (reason: unknown) => void unhandled.push(reason)
