@@ -17,6 +17,8 @@ export interface Split {
   readonly tooLarge: 'blocks' | 'content'
 }
 
+/** A suggested range that is longer than this part of the refused one is not believed. */
+const HARDLY_LESS = 7 / 8
 /** Failures that may come from the size of the range. */
 const MAYBE_TOO_MUCH = ['network', 'timeout', 'server', 'malformed', 'overloaded', 'request-too-large']
 /** What a node says in words that are not known may be about the size of the range, too. */
@@ -65,12 +67,14 @@ export function isPassing(error: unknown): boolean {
  * refused size does not count the last block; any other that fails again is halved. Where there
  * were too many results, half would mostly hold more than is good: it takes a quarter. So it does
  * where the node suggests the very range that it has just refused
- * (https://github.com/paradigmxyz/reth/issues/23810).
+ * (https://github.com/paradigmxyz/reth/issues/23810), or one that is hardly shorter: if it suggests
+ * one block less each time, thousands of ranges would be refused.
  */
 function partAfter(error: HexlineError, blocks: number): number {
   const said = error instanceof RpcError ? error.said : ''
   const limit = rangeLimit(said)
-  const named = limit === blocks && suggestedRange(said) !== undefined ? undefined : limit
+  const isHardlyLess = limit !== undefined && limit <= blocks && limit > blocks * HARDLY_LESS && suggestedRange(said) !== undefined
+  const named = isHardlyLess ? undefined : limit
   if (named !== undefined && named < blocks) return named
   if (named === blocks) return blocks - 1
   return Math.ceil(blocks / (named === undefined && isOfResults(said) ? 4 : 2))

@@ -21,6 +21,12 @@ describe('a range of 1,000 blocks is split', () => {
       refused('query exceeds max results 20000, retry with the range 25766988-25767987'),
       { part: 250, tooLarge: 'content' },
     ],
+    [
+      'in quarters where the node suggests a range that is hardly shorter',
+      refused('query exceeds max results 20000, retry with the range 25766988-25767986'),
+      { part: 250, tooLarge: 'content' },
+    ],
+    ['as the node suggests', refused('query exceeds max results 20000, retry with the range 25766988-25767862'), { part: 875, tooLarge: 'content' }],
     ['in halves where its reply was too large', new LimitError('too large', 'response-too-large', { limit: 1, size: 2 }), { part: 500, tooLarge: 'content' }],
   ])('%s', (_, error, expected) => {
     expect(splitAfter(error, 1000)).toEqual(expected)
