@@ -1,6 +1,6 @@
 import type { Client, Request } from '../client/client.ts'
-import { clockOf, deadlineOf, type RequestMarks } from '../client/internals.ts'
-import { type HexlineError, TimeoutError } from '../errors.ts'
+import { clockOf, deadlineOf, napOf, type RequestMarks } from '../client/internals.ts'
+import { type HexlineError, HttpError, TimeoutError } from '../errors.ts'
 import type { Reply } from '../rpc/call.ts'
 import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 import type { Clock } from '../wait/clock.ts'
@@ -11,6 +11,12 @@ const MOST_OF_DEADLINE = 3 / 4
 const ENOUGH_ATTEMPTS = 4
 /** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
 const MOST_REPEATS = 3
+/**
+ * How long a job waits for a gateway that has lost its node, since its last answer, and how long
+ * between two looks, in ms.
+ */
+const GATEWAY_MS = 30_000
+const LOOK_MS = 500
 
 /**
  * Sends the calls of a bulk job, which are reads, and repeats one above the retry layer where its
@@ -19,6 +25,9 @@ const MOST_REPEATS = 3
  *   Nor does one that passes in the first POST.
  * - Where waiting in line has left time for fewer attempts than the call may have, and those
  *   failed, it is sent again three times at most.
+ * - Once calls of the job were answered, a page of HTTP 404, for example, is not about the call: a
+ *   gateway has lost its node for a while, as in an update. It is sent again until none has been
+ *   answered for 30 s, or for the time up to a deadline.
  *
  * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
  * for less, and such a call is not repeated.
@@ -32,9 +41,11 @@ export class PatientCalls {
   readonly #deadlineMs: number
   /** Calls that were answered so far. */
   #answered = 0
+  #answeredAt = Number.NEGATIVE_INFINITY
 
   readonly #onReply = (reply: Reply) => {
     this.#answered++
+    this.#answeredAt = this.#clock.now()
     return reply
   }
 
@@ -65,15 +76,28 @@ export class PatientCalls {
     const began = this.#clock.now()
     return client.send(request).then(this.#onReply, (error) => {
       const areOthersAnswered = this.#answered > answered
+      const now = this.#clock.now()
+      if (isOfGateway(error) && now - this.#answeredAt < Math.min(GATEWAY_MS, this.#deadlineMs)) {
+        const look = napOf(client)(request.method, now + LOOK_MS, request.signal)
+        return look.over.then(() => this.#send(client, request, mayBeTooMuch, repeats, before))
+      }
       const isTimeout = error instanceof TimeoutError
       if (!isFailure(error) || !areOthersAnswered) throw isTimeout && error.attempts === 0 ? (before ?? error) : error
       if (isThrottled(error)) return this.#send(client, request, mayBeTooMuch, repeats, error)
       const asksForLess = isTimeout && mayBeTooMuch
       if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.#send(client, request, mayBeTooMuch, repeats, before)
       const enough = Math.min(ENOUGH_ATTEMPTS, request.attempts ?? ENOUGH_ATTEMPTS)
-      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
+      const hasWaited = now - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
       if (!hasWaited || asksForLess || mayRepeat(error) !== true || repeats === 0) throw error
       return this.#send(client, request, mayBeTooMuch, repeats - 1, before)
     })
   }
 }
+
+/** Such a reply holds no JSON-RPC, and its kind says that to repeat the call is no use. */
+function isOfGateway(error: unknown): boolean {
+  return error instanceof HttpError && WITHOUT_NODE.includes(error.status)
+}
+
+/** What gateways answer while they have no node behind them, or while they are reconfigured. */
+const WITHOUT_NODE = [302, 303, 307, 400, 403, 404, 405, 410]

@@ -1,9 +1,10 @@
-import { expect, it } from 'vitest'
-import { getLogs } from '../../src/index-bulk.ts'
+import { describe, expect, it } from 'vitest'
+import { getBlocks, getLogs } from '../../src/index-bulk.ts'
 import { chainAnswer } from '../support/chain-server.ts'
+import { errorOf } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
-const { clock, serve, clientOf } = virtualWorld()
+const { clock, serve, clientOf, sleep } = virtualWorld()
 
 const LAST = 300
 
@@ -39,4 +40,41 @@ it.each([1, 2, 5])('an audit ends, however long its calls wait for their turn; %
   let last = -1n
   for await (const { to } of getLogs(client, { address: `0x${'a'.repeat(40)}`, from: 0, to: LAST, audit: 'receipts' }).pages()) last = to
   expect(last).toBe(BigInt(LAST))
+})
+
+describe('a gateway that has no node behind it for a while', () => {
+  it.each([
+    [404, 'default backend - 404'],
+    [403, '<html>blocked</html>'],
+    [302, ''],
+    [400, 'Bad Request'],
+  ])('does not end a job whose calls it has answered: HTTP %i', async (status, body) => {
+    const isGone = () => clock.now() > 1000 && clock.now() < 9000
+    const answer = chainAnswer({ head: 3000, transactions: () => 1, gate: () => sleep(50) })
+    const { url } = await serve((request, response) =>
+      isGone() ? response.writeHead(status, { 'content-type': 'text/html' }).end(body) : answer(request, response),
+    )
+    let next = 0n
+    for await (const { number } of getBlocks(clientOf(url, { concurrency: 2, batch: { maxCalls: 20 } }), { from: 0, to: 3000 })) expect(number).toBe(next++)
+    expect(next).toBe(3001n)
+    expect(clock.now()).toBeGreaterThan(9000)
+  })
+
+  it('ends it after half a minute, with what it said', async () => {
+    const answer = chainAnswer({ head: 3000, transactions: () => 1, gate: () => sleep(50) })
+    const { url } = await serve((request, response) => (clock.now() > 1000 ? response.writeHead(404).end('default backend - 404') : answer(request, response)))
+    const read = async () => {
+      for await (const block of getBlocks(clientOf(url, { concurrency: 2, batch: { maxCalls: 20 } }), { from: 0, to: 3000 })) expect(block).toBeDefined()
+    }
+    expect(await errorOf(read())).toMatchObject({ name: 'HttpError', status: 404 })
+    expect(clock.now()).toBeGreaterThan(30_000)
+    expect(clock.now()).toBeLessThan(35_000)
+  })
+
+  it('ends a job at once that it has not answered', async () => {
+    const { url } = await serve((_, response) => response.writeHead(404).end('default backend - 404'))
+    const [error] = await Promise.all([errorOf(getBlocks(clientOf(url), { from: 0, to: 3000 }).next())])
+    expect(error).toMatchObject({ name: 'HttpError', status: 404 })
+    expect(clock.now()).toBeLessThan(1000)
+  })
 })
