@@ -60,6 +60,25 @@ describe('a gateway that has no node behind it for a while', () => {
     expect(clock.now()).toBeGreaterThan(9000)
   })
 
+  it('does not end a job for logs', async () => {
+    const isGone = () => clock.now() > 150 && clock.now() < 9000
+    const answer = chainAnswer({
+      head: 300,
+      transactions: () => 1,
+      gate: () => sleep(50),
+      answer({ method, params }) {
+        if (method !== 'eth_getLogs') return undefined
+        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
+        return Number(toBlock) - Number(fromBlock) >= 2 ? { error: { code: -32602, message: 'exceed maximum block range: 2' } } : { result: [] }
+      },
+    })
+    const { url } = await serve((request, response) => (isGone() ? response.writeHead(404).end('default backend - 404') : answer(request, response)))
+    let last = -1n
+    for await (const { to } of getLogs(clientOf(url), { address: `0x${'a'.repeat(40)}`, from: 0, to: 300, audit: 'none' }).pages()) last = to
+    expect(last).toBe(300n)
+    expect(clock.now()).toBeGreaterThan(9000)
+  })
+
   it('ends it after half a minute, with what it said', async () => {
     const answer = chainAnswer({ head: 3000, transactions: () => 1, gate: () => sleep(50) })
     const { url } = await serve((request, response) => (clock.now() > 1000 ? response.writeHead(404).end('default backend - 404') : answer(request, response)))
