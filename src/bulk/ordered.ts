@@ -46,8 +46,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Where more of them are in flight than large ones may be, and turn out to
  * be large, the last answers are dropped and requested again. So are those that `review` calls
- * unwanted, once each. Rejects with the failure of the first
- * failed item, after all items before it, and with the reason of `stop`.
+ * unwanted, once each. Rejects with the failure of the first failed item, after all items before
+ * it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,

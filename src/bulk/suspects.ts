@@ -7,7 +7,7 @@ const FIRST_MS = 30_000
 const LONGEST_MS = 600_000
 
 /** What an endpoint gave lately. */
-interface Record {
+interface Conduct {
   /** Wrong answers since the last right one. */
   wrong: number
   until: number
@@ -21,7 +21,7 @@ interface Record {
  */
 export class Suspects {
   readonly #clock: Clock
-  readonly #records = new Map<string, Record>()
+  readonly #records = new Map<string, Conduct>()
   #names: readonly string[] = []
   #version = 0
 
