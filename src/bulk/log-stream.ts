@@ -93,8 +93,8 @@ const { setImmediate } = timers
  * 3. With the first reply, which shows what the node accepts and how large its replies are, others
  *    are requested ahead of the consumer, and put in order.
  * 4. Each reply is decoded in pages, each page is audited and delivered.
- * 5. Before the last page, the last block must still have its hash. Unless an audit has
- *    read all headers, each endpoint that gave logs must still have their blocks.
+ * 5. Before the last page, the last block must still have its hash. Unless an audit has read all
+ *    headers, each endpoint that gave logs must still have their blocks.
  */
 export class LogStream<T> {
   readonly #client: Client
