@@ -72,7 +72,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     }
   }
 
-  /** The block follows; those that were asked for it before gave one that did not. */
+  /** The block follows the previous one; the endpoints asked before gave one that does not. */
   #linked(link: Link, { fetched, block }: Arrived<B, R>, asked: ReadonlySet<string>): void {
     link.follow(fetched.number, block.linked)
     const { endpoint } = fetched.origins.block

@@ -92,7 +92,7 @@ export class Auditor<T> {
     const chainId = await chainIdOf(asked)
     this.setChain(chainId)
     if (level !== 'peer') this.#hashes = await HeaderHashes.load(chainId)
-    const sample = level === 'bloom' ? await sampleHeaders(asked, span) : []
+    const sample = level === 'peer' ? [] : await sampleHeaders(asked, span)
     for (const header of sample) if (header !== null) this.#hashes?.see(header)
     this.#estimate = estimateAudit(level, span, sample, filter)
     if (level === 'bloom' && !this.#verdicts.areBloomsUnusable) await this.#tryEmptyBloom(sample)
@@ -175,7 +175,7 @@ export class Auditor<T> {
   #byHeader(number: number, given: T[], header: Header): BlockResult<T> {
     const { logOf } = this.#options
     const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
-    if (areOwn && !header.isFalse && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
+    if (areOwn && !header.hasWrongHash && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
     this.#verdicts.counts.suspects++
     return { type: 'fetch', fetch: () => this.#fromReceipts(number, given, header) }
   }
@@ -285,7 +285,7 @@ export class Auditor<T> {
       {
         block: (bytes) => {
           const linked = readHeader(bytes)
-          if (this.#hashes?.isFalse(bytes)) linked.isFalse = true
+          if (this.#hashes?.isWrong(bytes)) linked.hasWrongHash = true
           return { linked }
         },
         receipts: readReceipts,

@@ -13,7 +13,7 @@ import type { CheckedFilter } from './log-filter.ts'
 /** The fields of a header that an audit needs. */
 export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'> & {
   /** Set where the header does not have the hash of its fields. */
-  isFalse?: true
+  hasWrongHash?: true
 }
 
 /**

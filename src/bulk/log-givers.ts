@@ -14,7 +14,7 @@ const WAIT_MS = 10_000
 const LOOK_EVERY_MS = 500
 
 /**
- * The endpoints that gave logs which no audit proves, each with the last block of what it gave. The
+ * The endpoints that gave logs that no header proves, each with the last block of what it gave. The
  * node behind an endpoint may be replaced by one that has fewer blocks, which gives no logs for the
  * others. So each is asked at the end whether it still has what it gave. A single endpoint is not:
  * it is asked for the last block anyway.

@@ -23,7 +23,7 @@ export interface Answer<I> {
   readonly cut?: readonly [answered: I, rest: I] | undefined
 }
 
-/** Tells answers that are better requested again from others, while they wait for the consumer. */
+/** Says which answers that wait for the consumer should be requested again. */
 export interface Review<T> {
   /** Grows when answers that have arrived may have become unwanted. */
   readonly version: number
@@ -46,8 +46,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Where more of them are in flight than large ones may be, and turn out to
  * be large, the last answers are dropped and requested again. So are those that `review` calls
- * unwanted, once each. Rejects with the failure of the first failed item, after all items before
- * it, and with the reason of `stop`.
+ * unwanted, at most once each. Rejects with the failure of the first failed item, after all items
+ * before it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -312,7 +312,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
     this.#dropExcess()
-    if (this.#isUnwanted(slot)) this.#drop(slot, true)
+    // It may have been dropped just now.
+    if (this.#slotAt(slot.position) === slot && this.#isUnwanted(slot)) this.#drop(slot, true)
     this.#wake()
   }
 

@@ -1,5 +1,5 @@
 import type { Client, Request } from '../client/client.ts'
-import { clockOf, deadlineOf, napOf, type RequestMarks } from '../client/internals.ts'
+import { clockOf, deadlineOf, napOf, ONLY, type RequestMarks } from '../client/internals.ts'
 import { type HexlineError, HttpError, TimeoutError } from '../errors.ts'
 import type { Reply } from '../rpc/call.ts'
 import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
@@ -12,11 +12,16 @@ const ENOUGH_ATTEMPTS = 4
 /** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
 const MOST_REPEATS = 3
 /**
- * How long a job waits for a gateway that has lost its node, since its last answer, and how long
- * between two looks, in ms.
+ * How long after the job's last answer calls are repeated at a gateway that has lost its node, and
+ * the interval between attempts, in ms.
  */
 const GATEWAY_MS = 30_000
-const LOOK_MS = 500
+const REPEAT_EVERY_MS = 500
+/**
+ * How often a call may get such a reply while others are answered, which shows that the node is
+ * there.
+ */
+const MOST_AMONG_ANSWERS = 2
 
 /**
  * Sends the calls of a bulk job, which are reads, and repeats one above the retry layer where its
@@ -25,9 +30,10 @@ const LOOK_MS = 500
  *   Nor does one that passes in the first POST.
  * - Where waiting in line has left time for fewer attempts than the call may have, and those
  *   failed, it is sent again three times at most.
- * - Once calls of the job were answered, a page of HTTP 404, for example, is not about the call: a
- *   gateway has lost its node for a while, as in an update. It is sent again until none has been
- *   answered for 30 s, or for the time up to a deadline.
+ * - Once a call of the job has been answered, a reply such as an HTML page with HTTP 404 is not
+ *   about the call: the gateway has lost its node, as in an update. The call is repeated until no
+ *   call has been answered for 30 s, or for `deadlineMs` if that is shorter. Where others are
+ *   answered meanwhile, the reply is about the call.
  *
  * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
  * for less, and such a call is not repeated.
@@ -67,7 +73,20 @@ export class PatientCalls {
   }
 
   send(client: Client, request: Request & RequestMarks, { mayBeTooMuch = false } = {}): Promise<Reply> {
-    return this.#send(client, request, mayBeTooMuch, MOST_REPEATS)
+    return this.#outlast(client, request, mayBeTooMuch, MOST_AMONG_ANSWERS)
+  }
+
+  /** Repeats a call at a gateway that has lost its node. */
+  async #outlast(client: Client, request: Request & RequestMarks, mayBeTooMuch: boolean, amongAnswers: number): Promise<Reply> {
+    const answered = this.#answered
+    return this.#send(client, request, mayBeTooMuch, MOST_REPEATS).catch(async (error) => {
+      const now = this.#clock.now()
+      const left = this.#answered > answered ? amongAnswers - 1 : amongAnswers
+      const isLost = hasLostNode(error) && request[ONLY] === undefined && now - this.#answeredAt < Math.min(GATEWAY_MS, this.#deadlineMs)
+      if (!isLost || left < 0) throw error
+      await napOf(client)(request.method, now + REPEAT_EVERY_MS, request.signal).over
+      return this.#outlast(client, request, mayBeTooMuch, left)
+    })
   }
 
   /** `before` is how the node throttled the call, when it was sent before. */
@@ -76,28 +95,22 @@ export class PatientCalls {
     const began = this.#clock.now()
     return client.send(request).then(this.#onReply, (error) => {
       const areOthersAnswered = this.#answered > answered
-      const now = this.#clock.now()
-      if (isOfGateway(error) && now - this.#answeredAt < Math.min(GATEWAY_MS, this.#deadlineMs)) {
-        const look = napOf(client)(request.method, now + LOOK_MS, request.signal)
-        return look.over.then(() => this.#send(client, request, mayBeTooMuch, repeats, before))
-      }
       const isTimeout = error instanceof TimeoutError
       if (!isFailure(error) || !areOthersAnswered) throw isTimeout && error.attempts === 0 ? (before ?? error) : error
       if (isThrottled(error)) return this.#send(client, request, mayBeTooMuch, repeats, error)
       const asksForLess = isTimeout && mayBeTooMuch
       if (isTimeout && error.attempts <= (asksForLess ? 0 : 1)) return this.#send(client, request, mayBeTooMuch, repeats, before)
       const enough = Math.min(ENOUGH_ATTEMPTS, request.attempts ?? ENOUGH_ATTEMPTS)
-      const hasWaited = now - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
+      const hasWaited = this.#clock.now() - began >= MOST_OF_DEADLINE * this.#deadlineMs && error.attempts < enough
       if (!hasWaited || asksForLess || mayRepeat(error) !== true || repeats === 0) throw error
       return this.#send(client, request, mayBeTooMuch, repeats - 1, before)
     })
   }
 }
 
-/** Such a reply holds no JSON-RPC, and its kind says that to repeat the call is no use. */
-function isOfGateway(error: unknown): boolean {
-  return error instanceof HttpError && WITHOUT_NODE.includes(error.status)
+/** A status that gateways give while they have no node, with a body that is no JSON. */
+function hasLostNode(error: unknown): boolean {
+  return error instanceof HttpError && WITHOUT_NODE.includes(error.status) && !/^\s*[[{]/.test(error.body)
 }
 
-/** What gateways answer while they have no node behind them, or while they are reconfigured. */
 const WITHOUT_NODE = [302, 303, 307, 400, 403, 404, 405, 410]

@@ -6,8 +6,8 @@ const ENOUGH = 3
 const FIRST_MS = 30_000
 const LONGEST_MS = 600_000
 
-/** What an endpoint gave lately. */
-interface Conduct {
+/** The recent blocks of one endpoint. */
+interface EndpointRecord {
   /** Wrong answers since the last right one. */
   wrong: number
   until: number
@@ -15,13 +15,13 @@ interface Conduct {
 }
 
 /**
- * The endpoints that give one block after another which does not follow the last: they are on
+ * The endpoints that repeatedly give blocks that do not follow the previous one: they are on
  * another branch than the blocks that were delivered, or on another chain. A job avoids them for
  * some time, since it would have to replace each of their blocks, one after the other.
  */
 export class Suspects {
   readonly #clock: Clock
-  readonly #records = new Map<string, Conduct>()
+  readonly #records = new Map<string, EndpointRecord>()
   #names: readonly string[] = []
   #version = 0
 

@@ -141,7 +141,7 @@ export class Verdicts<T> {
 
   /** Why these receipts prove nothing, though they are of the block's transactions. */
   #whyUnproven(number: number, header: Header, logs: readonly Log[], fitsRoot: boolean | undefined): string | undefined {
-    if (header.isFalse) return 'the header does not have the hash of its fields'
+    if (header.hasWrongHash) return 'the header does not have the hash of its fields'
     // Where the root says nothing about a block without transactions, there is nothing to prove.
     if (header.transactions.length === 0 && fitsRoot !== false) return undefined
     if (!fitsRoot) {

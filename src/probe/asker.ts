@@ -119,7 +119,7 @@ export class Asker {
     return attempt().catch((reason) => repeat(reason, task, (error, _, now) => now + pauseAfter(error), waiting))
   }
 
-  /** One POST of as many calls that ask the same. More than all calls there are cost no memory. */
+  /** One POST of identical calls. If they are more than `maxCalls`, no array is made. */
   async same(ask: Ask, calls: number): Promise<readonly Heard[]> {
     return calls > this.#options.maxCalls ? [this.#spent()] : this.batch(Array.from({ length: calls }, () => ask))
   }

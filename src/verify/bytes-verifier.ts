@@ -2,7 +2,7 @@ import { createReader } from '../eth/codec/reader.ts'
 import { type Block, blockDecoder, decodeReceipts, type Receipt } from '../eth/objects.ts'
 import { BlockVerifier } from './block-verifier.ts'
 import { loadSenderOf } from './sender.ts'
-import type { BlockLevel, Verification } from './verification.ts'
+import type { BlockLevel, Verification, VerifyCheck } from './verification.ts'
 
 /** How blocks are verified by their bytes. It can be sent to a worker. */
 export interface BytesVerifierOptions {
@@ -11,6 +11,8 @@ export interface BytesVerifierOptions {
   readonly level: BlockLevel
   readonly senders: boolean
   readonly chainId: number | undefined
+  /** Checks that are not made, each with the reason. */
+  readonly without?: ReadonlyMap<VerifyCheck, string>
 }
 
 /** The JSON of a block, and of its receipts if they were requested. */
@@ -31,11 +33,11 @@ export interface WholeBlock {
 export type BytesVerifier = (json: BlockJson, whole?: WholeBlock) => Verification
 
 /** Loads what is needed to recover senders, if they are to be recovered. */
-export async function createBytesVerifier({ isFull, level, senders, chainId }: BytesVerifierOptions): Promise<BytesVerifier> {
+export async function createBytesVerifier({ isFull, level, senders, chainId, without }: BytesVerifierOptions): Promise<BytesVerifier> {
   const verifier = new BlockVerifier()
   const readBlock = createReader(blockDecoder(isFull))
   const readReceipts = createReader(decodeReceipts)
-  const options = { level, chainId, senderOf: senders ? await loadSenderOf() : undefined }
+  const options = { level, chainId, senderOf: senders ? await loadSenderOf() : undefined, ...(without && { without }) }
   return (json, whole = { block: readBlock(json.block), receipts: json.receipts && readReceipts(json.receipts) }) =>
     verifier.verify(whole.block, whole.receipts, options)
 }

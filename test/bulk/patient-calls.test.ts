@@ -90,10 +90,39 @@ describe('a gateway that has no node behind it for a while', () => {
     expect(clock.now()).toBeLessThan(35_000)
   })
 
+  it('is not taken for one that refuses some calls, and answers others', async () => {
+    const answer = chainAnswer({ head: 3000, transactions: () => 1, gate: () => sleep(50) })
+    const { url } = await serve((request, response) =>
+      request.entries.some(({ method }) => method === 'eth_getBlockReceipts')
+        ? response.writeHead(403, { 'content-type': 'text/html' }).end('<html>blocked</html>')
+        : answer(request, response),
+    )
+    expect(await errorOf(getBlocks(clientOf(url), { from: 0, to: 3000, receipts: true }).next())).toMatchObject({ name: 'HttpError', status: 403 })
+    expect(clock.now()).toBeLessThan(5000)
+  })
+
+  it('is not taken for a node that refuses a range with HTTP 400', async () => {
+    const logs = ({ method }: { readonly method: string }) => (method === 'eth_getLogs' ? { result: [] } : undefined)
+    const answer = chainAnswer({ head: 300, transactions: () => 1, gate: () => sleep(50), answer: logs })
+    let refused = 0
+    const { url } = await serve((request, response) => {
+      const isTooMuch = request.entries.some(({ method, params }) => {
+        if (method !== 'eth_getLogs') return false
+        const { fromBlock, toBlock } = (params as [{ fromBlock: string; toBlock: string }])[0]
+        return Number(toBlock) - Number(fromBlock) >= 10
+      })
+      if (!isTooMuch) return answer(request, response)
+      refused++
+      response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"exceed maximum block range: 10"}')
+    })
+    for await (const { to } of getLogs(clientOf(url), { address: `0x${'a'.repeat(40)}`, from: 0, to: 300, audit: 'none' }).pages()) expect(to).toBeDefined()
+    expect(refused).toBeLessThan(60)
+    expect(clock.now()).toBeLessThan(10_000)
+  })
+
   it('ends a job at once that it has not answered', async () => {
     const { url } = await serve((_, response) => response.writeHead(404).end('default backend - 404'))
-    const [error] = await Promise.all([errorOf(getBlocks(clientOf(url), { from: 0, to: 3000 }).next())])
-    expect(error).toMatchObject({ name: 'HttpError', status: 404 })
+    expect(await errorOf(getBlocks(clientOf(url), { from: 0, to: 3000 }).next())).toMatchObject({ name: 'HttpError', status: 404 })
     expect(clock.now()).toBeLessThan(1000)
   })
 })

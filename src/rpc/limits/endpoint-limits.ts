@@ -201,7 +201,7 @@ export class EndpointLimits {
 
   /** A POST of this call alone may start beside the others now. It counts for the rate. */
   startsBeside(call: Call, now: number): boolean {
-    if (this.#pause.until > now || this.#pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
+    if (this.#pause.until > now || this.#methods.apart.has(call.method) || this.#pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
     this.#pacer.started([call], now)
     return true
   }

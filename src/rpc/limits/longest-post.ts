@@ -1,6 +1,6 @@
-/** POSTs that were longer than any that was answered, and all refused, until shorter ones go. */
+/** Refused POSTs, each longer than any that was answered, before shorter ones are sent. */
 const ENOUGH_REFUSED = 3
-/** Full POSTs before longer ones go; doubled each time these are refused, at most 64 times. */
+/** Full POSTs before a longer one is tried; doubled after each failed trial, at most 64-fold. */
 const ENOUGH = 8
 const MOST_PATIENCE = 64
 
@@ -21,6 +21,8 @@ export class LongestPost {
   #refusals = 0
   #full = 0
   #patience = 1
+  /** `most` has grown since it was last made less. */
+  #hasGrown = false
   #isByCall = false
 
   /** All calls of a POST were answered. */
@@ -32,6 +34,7 @@ export class LongestPost {
     this.#full = 0
     // What was refused may be answered by now.
     if (this.most + 1 >= this.#refused) this.#refused = Number.POSITIVE_INFINITY
+    this.#hasGrown = true
     this.most = Math.max(this.most + 1, Math.floor(Math.min(2 * this.most, (this.most + this.#refused) / 2)))
   }
 
@@ -42,7 +45,8 @@ export class LongestPost {
       this.most = Number.POSITIVE_INFINITY
     }
     if (this.#isByCall || calls <= this.#answered || calls > this.most || ++this.#refusals < ENOUGH_REFUSED) return
-    if (this.most < Number.POSITIVE_INFINITY) this.#patience = Math.min(MOST_PATIENCE, 2 * this.#patience)
+    if (this.#hasGrown) this.#patience = Math.min(MOST_PATIENCE, 2 * this.#patience)
+    this.#hasGrown = false
     this.#refused = calls
     this.#refusals = 0
     this.#full = 0

@@ -15,7 +15,7 @@ const REPLY_MS = 1000
  *                       at                sentAt
  *
  * If that POST is answered, calls of the others had used up what the method was refused for. It
- * must be as long as the one refused before: a shorter one may be answered for its length.
+ * must be at least as long as the one refused before: a shorter one may be answered for its length.
  */
 export class MethodTrial {
   readonly method: string

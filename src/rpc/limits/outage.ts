@@ -10,7 +10,7 @@ const OUTAGE_MS = 1000
  */
 const RESTORED = 1 / 2
 const CALLS = 20
-/** The level before is not known where nothing was ever answered. This one is soon left behind. */
+/** The level where nothing was answered before. The rate soon grows beyond it. */
 const UNKNOWN = 10
 
 /**

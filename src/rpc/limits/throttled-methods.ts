@@ -168,6 +168,9 @@ export class ThrottledMethods {
       others.throttled -= each.throttledAlone
       if (each.isApart) others.answered -= each.answered
     }
+    // A POST that was answered for several of them is subtracted for each.
+    others.answered = Math.max(0, others.answered)
+    others.throttled = Math.max(0, others.throttled)
     return others
   }
 
@@ -287,20 +290,21 @@ class ThrottledMethod extends Counts {
   }
 
   /**
-   * So many calls of a POST have been throttled. It pauses, unless its rate alone holds back what
-   * it must. True where a trial is due: it was silent itself before this POST for as long as others
-   * are silent in a trial, and that alone has not helped.
+   * `throttled` calls of a POST were throttled. The method pauses, unless its rate is enough to
+   * hold calls back. True where a trial is due: it was silent itself before this POST for as long
+   * as others are silent in a trial, and that alone has not helped.
    */
   rest(throttling: HexlineError, { calls: { length: calls }, sentAt }: BatchInFlight, throttled: number, now: number): boolean {
     const wasSilent = this.#pausedMs >= SILENT_MS && sentAt >= this.pause.until && this.#throttledInARow > 1
     const isDue = wasSilent && this.#throttledInARow >= this.#trialAfter
-    if (isDue) this.#trialAfter = 2 * this.#throttledInARow
     const { retryAfterMs = 0 } = throttling
     this.pacer.throttled({ sentAt, tookMs: now - sentAt, calls, part: throttled / calls, pauseMs: retryAfterMs }, now)
-    if (retryAfterMs > 0 || !this.#isAnswering) this.pause.begin(throttling, now)
+    const pauses = retryAfterMs > 0 || !this.#isAnswering
+    if (pauses) this.pause.begin(throttling, now)
     this.#isAnswering = false
     this.#pausedMs = this.pause.until - now
-    return isDue
+    if (isDue && pauses) this.#trialAfter = 2 * this.#throttledInARow
+    return isDue && pauses
   }
 
   prove(others: Counts): Ownership {
