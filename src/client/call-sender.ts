@@ -70,6 +70,7 @@ export function callSender(
       required,
       safe: isSafe(method),
       tried: request[AVOID] ?? NOT_TRIED,
+      avoid: request[AVOID],
       heldBy: request[ONLY],
       // A question to one endpoint neither follows the pin nor moves it.
       pin: request[ONLY] === undefined ? pin : undefined,

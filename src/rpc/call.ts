@@ -55,6 +55,8 @@ export interface CallTally {
 
 /** What hexline's own modules add to a call. No public type names it. */
 export interface PooledCall extends Call {
+  /** The endpoints that its sender wants to avoid: `tried` of its first attempt. */
+  readonly avoid?: readonly string[] | undefined
   /**
    * With `isUnread`: the body of its POST may be received in memory of this pool, which gets the
    * memory back once the reader has released the replies to all calls of the POST.

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { getBlocks } from '../../src/bulk/get-blocks.ts'
 import { Suspects } from '../../src/bulk/suspects.ts'
 import { systemClock } from '../../src/wait/clock.ts'
@@ -44,6 +45,10 @@ it('the blocks of an endpoint on another branch are not replaced one by one', as
   const options = { head: 600, gate: () => sleep(5) }
   const nodes = [await serve(chainAnswer(options)), await serve(chainAnswer({ ...options, answer: fork(50) }))]
   const client = clientOf(nodes.map(({ url }) => url) as [string, string])
+  const moves: unknown[] = []
+  const onRoute = (event: unknown) => void moves.push(event)
+  subscribe('hexline:route', onRoute)
+  onTestFinished(() => void unsubscribe('hexline:route', onRoute))
   let last: string | undefined
   let count = 0
   for await (const { hash, parentHash } of getBlocks(client, { from: 0, to: 600 })) {
@@ -56,4 +61,6 @@ it('the blocks of an endpoint on another branch are not replaced one by one', as
   console.log(`601 blocks, of two endpoints on different branches: ${posts} POSTs`)
   // Without `Suspects`, 450.
   expect(posts).toBeLessThan(120)
+  // No call was moved: those that avoid an endpoint never were at it.
+  expect(moves).toEqual([])
 })

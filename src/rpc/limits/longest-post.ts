@@ -1,4 +1,7 @@
-/** Refused POSTs, each longer than any that was answered, before shorter ones are sent. */
+/**
+ * Refused POSTs, each longer than any that was answered since the first refusal, before shorter
+ * ones are sent.
+ */
 const ENOUGH_REFUSED = 3
 /** Full POSTs before a longer one is tried; doubled after each failed trial, at most 64-fold. */
 const ENOUGH = 8

@@ -1,6 +1,6 @@
 import { HexlineError, RpcError } from '../../errors.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, hasSubstitute, onlyHere, type Reply, type Send, stayingPut, waitsForSlow } from '../call.ts'
+import { type Call, hasSubstitute, onlyHere, type PooledCall, type Reply, type Send, stayingPut, waitsForSlow } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { copyError } from '../copy-error.ts'
 import { routeEvents } from '../events.ts'
@@ -92,7 +92,7 @@ class Router {
   async #send(call: Call, trait: Trait | undefined, onAnswer?: (endpoint: Endpoint) => void): Promise<Reply> {
     const pass = new Pass(call, trait, this.#holderOf(call, trait))
     /** The name of the endpoint that had the call before, for the event. */
-    let from = call.pin?.endpoint ?? call.tried.at(-1)
+    let from = call.pin?.endpoint ?? (call.tried === (call as PooledCall).avoid ? undefined : call.tried.at(-1))
     for (;;) {
       const now = this.#now()
       this.#watch.askHeads(now)
