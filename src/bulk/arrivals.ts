@@ -10,6 +10,7 @@ import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTrace
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Suspects } from './suspects.ts'
 import type { Proof } from './verifying.ts'
+import { WrongReplies } from './wrong-replies.ts'
 
 /** A block that was read, and may have receipts or traces of another one. */
 interface Read<B, R> extends ReadBlock<B, R> {
@@ -26,7 +27,15 @@ export interface Arrived<B, R> extends Read<B, R> {
   proof?: Proof | undefined
 }
 
-/** Number of replies for a block, or for its traces, until the fault of the last one is thrown. */
+/** What `Arrivals` may be told. */
+export interface ArrivalsOptions {
+  /** Learn which endpoints give blocks that do not follow. */
+  readonly suspects?: Suspects | undefined
+  /** Of `WrongReplies`, for a wrong block. */
+  readonly mostWaits?: number | undefined
+}
+
+/** Number of replies for the traces of a block, until the fault of the last one is thrown. */
 const ATTEMPTS = 4
 
 /** Reads blocks as they arrive, with their receipts, and makes items of them. */
@@ -35,49 +44,47 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   readonly #fetcher: Fetcher
   readonly #reader: BlockReader<B, R, T>
   readonly #suspects: Suspects | undefined
+  readonly #mostWaits: number | undefined
 
-  /** `suspects` learn which endpoints give blocks that do not follow. */
-  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>, suspects?: Suspects) {
+  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>, { suspects, mostWaits }: ArrivalsOptions = {}) {
     this.#client = client
     this.#fetcher = fetcher
     this.#reader = reader
     this.#suspects = suspects
+    this.#mostWaits = mostWaits
   }
 
   /**
    * Reads a block, with receipts that are requested by its hash if those that came are not its own.
    * The block is requested again, from another endpoint if there is one, if its bytes are invalid
    * JSON or no block, if it does not follow `link`, or if no receipts or traces fit it. Throws what
-   * is wrong with it after four replies, or as soon as all endpoints have been asked and two in a
-   * row are wrong in the same way. Without a link, a wrong block is left to verification. `avoided`
-   * names endpoints that were to be used only if there is no other.
+   * is wrong with it once it was requested often enough (`WrongReplies`). Without a link, a wrong
+   * block is left to verification. `avoided` names endpoints that were to be used only if there is
+   * no other.
    */
   async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
-    const asked = new Set<string>()
+    let wrong: WrongReplies | undefined
     let fetched = first
-    let last: UnusableBlock | undefined
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const arriving = this.#arrive(fetched, signal, link)
       const arrived = arriving instanceof Promise ? await arriving : arriving
       if (!('isUnusable' in arrived)) {
-        if (link !== undefined) this.#linked(link, arrived, asked)
+        if (link !== undefined) this.#linked(link, arrived, wrong)
         return arrived
       }
-      const { origin } = arrived
-      if (origin?.endpoint !== undefined) asked.add(origin.endpoint)
-      const isAgreed = isRepeated(arrived, last) && asked.size >= (connectionsOf(this.#client)?.length ?? 1)
-      if (attempt === ATTEMPTS || isAgreed) throw neverUsable(this.#client, first.number, arrived)
-      last = arrived
-      fetched = await this.#fetcher.fetchUrgent(first.number, signal, [...avoided, ...asked])
+      wrong ??= new WrongReplies(this.#client, this.#mostWaits)
+      const mayAskAgain = await wrong.mayAskAgain('eth_getBlockByNumber', arrived.origin?.endpoint, signal)
+      if (!mayAskAgain) throw neverUsable(this.#client, first.number, arrived, wrong.count)
+      fetched = await this.#fetcher.fetchUrgent(first.number, signal, [...avoided, ...wrong.endpoints])
     }
   }
 
   /** The block follows the previous one; the endpoints asked before gave one that does not. */
-  #linked(link: Link, { fetched, block }: Arrived<B, R>, asked: ReadonlySet<string>): void {
+  #linked(link: Link, { fetched, block }: Arrived<B, R>, wrong: WrongReplies | undefined): void {
     link.follow(fetched.number, block.linked)
     const { endpoint } = fetched.origins.block
     this.#suspects?.right(endpoint)
-    for (const name of asked) if (name !== endpoint) this.#suspects?.wrong(name)
+    for (const name of wrong?.endpoints ?? []) if (name !== endpoint) this.#suspects?.wrong(name)
   }
 
   /** At once where nothing has to be requested: a block at the head is waited for. */
@@ -169,15 +176,10 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
-/** Whether both replies contradict others in the same way, as after a reorganisation. */
-function isRepeated({ why }: UnusableBlock, last: UnusableBlock | undefined): boolean {
-  return why instanceof IntegrityError && why.message === last?.why.message
-}
-
-/** The error for a block of which each reply was unusable, and this the last one. */
-function neverUsable(client: Client, number: bigint | number, { why, origin }: UnusableBlock): unknown {
+/** The error for a block of which each of so many replies was unusable, and this the last one. */
+function neverUsable(client: Client, number: bigint | number, { why, origin }: UnusableBlock, replies: number): unknown {
   if (!(why instanceof SyntaxError)) return scrubError(why, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.
-  return new MalformedReplyError(`block ${number}: received invalid JSON ${ATTEMPTS} times`, { endpoint: origin?.endpoint })
+  return new MalformedReplyError(`block ${number}: received invalid JSON ${replies} times`, { endpoint: origin?.endpoint })
 }

@@ -14,7 +14,6 @@ import {
   type LogQuestion,
   type LogReader,
   type LogReply,
-  MOST_UNUSABLE,
   replyWith,
 } from './log-reply.ts'
 import { isTooMuch, isUnsent, type Split, splitAfter } from './log-split.ts'
@@ -200,7 +199,7 @@ export class LogFetcher<T> {
 
   /** The logs of one reply. From where it turns out to be unusable, they are asked for again. */
   async *#pieces(reply: LogReply<T>, options: RangeOptions): AsyncGenerator<LogPiece<T>, void, undefined> {
-    const { group, span, attempt, tally } = reply
+    const { group, span, tally } = reply
     let { from } = span
     try {
       for (const piece of this.#asker.pieces(reply)) {
@@ -210,11 +209,10 @@ export class LogFetcher<T> {
       return
     } catch (error) {
       if (!isUnusable(error)) throw error
-      if (attempt === MOST_UNUSABLE) throw this.#asker.failureOf(reply, error)
     }
     const rest = { group, span: { from, to: span.to } }
     const avoid = tally.endpoint === undefined ? [] : [tally.endpoint]
-    yield { ...rest.span, items: await this.#readWhole(rest, { ...options, avoid, unusable: attempt, isRead: true }) }
+    yield { ...rest.span, items: await this.#readWhole(rest, { ...options, avoid, isRead: true }) }
   }
 
   async #readWhole({ group, span }: LogQuestion, options: RangeOptions): Promise<T[]> {

@@ -14,6 +14,7 @@ import { bytesOf } from './fetch.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
 import { PatientCalls } from './patient-calls.ts'
 import { type ScannedLogs, scanLogs } from './scan-logs.ts'
+import { WrongReplies } from './wrong-replies.ts'
 
 /** A log of a block: decoded, or in another form that holds one. */
 export interface LogReader<T> {
@@ -42,8 +43,6 @@ export interface LogAskOptions {
   readonly attempts?: number | undefined
   /** It shares a POST with no other call. Default: not once it has failed. */
   readonly isAlone?: boolean | undefined
-  /** Replies that could not be used so far. */
-  readonly unusable?: number | undefined
   /** Its logs are decoded when it arrives, whatever it holds. */
   readonly isRead?: boolean | undefined
 }
@@ -58,8 +57,6 @@ interface ReplyFigures extends LogQuestion {
   readonly received: number
   readonly bytes: number
   readonly tally: Tally
-  /** Attempts that gave it. */
-  readonly attempt: number
 }
 
 /** A reply whose logs are decoded. */
@@ -93,8 +90,6 @@ export function isUnusable(error: unknown): error is Unusable {
   return error instanceof SyntaxError || error instanceof IntegrityError || error instanceof CodecError
 }
 
-/** Attempts for a reply that is invalid JSON, or holds logs that were not asked for. */
-export const MOST_UNUSABLE = 4
 const COMMA = 0x2c
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
@@ -144,13 +139,13 @@ export class LogAsker<T> {
   }
 
   /** One `eth_getLogs`, sent again while its reply is not one to this request. */
-  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, isAlone = false, unusable = 0, isRead }: LogAskOptions): Promise<LogReply<T>> {
+  async ask(question: LogQuestion, { signal, urgent, avoid, only, attempts, isAlone = false, isRead }: LogAskOptions): Promise<LogReply<T>> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
     const tally = new Tally(clockOf(this.#client))
-    const avoided = [...avoid]
-    for (let attempt = unusable + 1; ; attempt++) {
+    let wrong: WrongReplies | undefined
+    for (;;) {
       const request: Request & RequestMarks = {
         method: 'eth_getLogs',
         params,
@@ -158,7 +153,7 @@ export class LogAsker<T> {
         as: 'bytes',
         [UNREAD]: this.#bodies,
         [TALLY]: tally,
-        [AVOID]: avoided,
+        [AVOID]: wrong === undefined ? avoid : [...avoid, ...wrong.endpoints],
         [ONLY]: only,
         [ALONE]: isAlone ? 'always' : 'once-failed',
         signal,
@@ -167,7 +162,7 @@ export class LogAsker<T> {
       this.calls++
       const mayBeTooMuch = span.to > span.from
       const reply = await this.#patient.send(urgent ? this.#urgent : this.#bulk, request, { mayBeTooMuch })
-      const arrived = this.#arrived(question, reply, tally, attempt)
+      const arrived = this.#arrived(question, reply, tally)
       const { endpoint } = tally
       const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
       try {
@@ -175,8 +170,8 @@ export class LogAsker<T> {
         return this.read(arrived)
       } catch (error) {
         if (!isUnusable(error)) throw error
-        if (attempt === MOST_UNUSABLE) throw this.failureOf(arrived, error)
-        if (endpoint !== undefined) avoided.push(endpoint)
+        wrong ??= new WrongReplies(this.#client)
+        if (!(await wrong.mayAskAgain('eth_getLogs', endpoint, signal))) throw this.#failureOf(arrived, error, wrong.count)
       }
     }
   }
@@ -199,7 +194,7 @@ export class LogAsker<T> {
     return this.#areUsable.get(endpoint) === true
   }
 
-  #arrived(question: LogQuestion, reply: Reply, tally: Tally, attempt: number): HeldReply {
+  #arrived(question: LogQuestion, reply: Reply, tally: Tally): HeldReply {
     const bytes = bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
@@ -215,7 +210,6 @@ export class LogAsker<T> {
       received: reply.bytes,
       bytes: Math.ceil(reply.bytes * room),
       tally,
-      attempt,
       held: { release, bytes, count, cuts: mayBeCut ? cuts : [] },
     }
   }
@@ -291,11 +285,10 @@ export class LogAsker<T> {
     if (!this.#reader.keepsBytes) release?.()
   }
 
-  /** What a job fails with where no reply to this question could be used. */
-  failureOf({ span: { from, to }, tally }: LogReply<T>, error: Unusable): HexlineError {
+  /** What a job fails with where none of so many replies to this question could be used. */
+  #failureOf({ span: { from, to }, tally }: LogReply<T>, error: Unusable, replies: number): HexlineError {
     const { endpoint } = tally
-    if (error instanceof SyntaxError)
-      return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${MOST_UNUSABLE} times`, { endpoint })
+    if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${replies} times`, { endpoint })
     const connections = connectionsOf(this.#client)
     if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
     const path = `logs${error.path === '' || error.path.startsWith('[') ? '' : '.'}${error.path}`
@@ -307,7 +300,7 @@ const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
 
 /** A reply that is put together of logs that are decoded, and came in this many bytes. */
 export function replyWith<T>({ group, span }: LogQuestion, items: T[], received: number): DecodedReply<T> {
-  return { type: 'decoded', group, span, items, count: items.length, received, bytes: received, tally: new Tally(), attempt: 1 }
+  return { type: 'decoded', group, span, items, count: items.length, received, bytes: received, tally: new Tally() }
 }
 
 function hexOf(number: number): string {

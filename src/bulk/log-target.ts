@@ -1,12 +1,15 @@
-import type { Client } from '../client/client.ts'
+import type { Client, Request } from '../client/client.ts'
+import { AVOID, type RequestMarks, TALLY } from '../client/internals.ts'
 import { IntegrityError, OptionError } from '../errors.ts'
 import { type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Log } from '../eth/objects.ts'
+import { Tally } from '../rpc/tally.ts'
 import type { AuditLevel } from './audit.ts'
 import { checkSameBlock } from './block-logs.ts'
 import type { LogSpan } from './check-logs.ts'
 import { shown } from './link.ts'
 import { type CheckedRange, isFinal, resolveRange } from './range.ts'
+import { WrongReplies } from './wrong-replies.ts'
 
 /** Which blocks a stream of logs covers. Already checked. */
 export interface LogTargetOptions {
@@ -17,6 +20,7 @@ export interface LogTargetOptions {
   readonly toHash?: Hash | undefined
   /** Default: `bloom` if the range is final. */
   readonly audit: AuditLevel | undefined
+  readonly signal: AbortSignal | undefined
 }
 
 /** The blocks of a stream of logs. */
@@ -39,7 +43,7 @@ export async function findTarget(client: Client, options: LogTargetOptions): Pro
   }
   const resolved = resolveRange(client, range as CheckedRange)
   const known = range?.to
-  const look = async (number: bigint) => Promise.all([toHash ?? hashOf(client, number, range), mayBeAudited(client, number, options)])
+  const look = async (number: bigint) => Promise.all([toHash ?? hashOf(client, number, options), mayBeAudited(client, number, options)])
   // Requested together with the head where it can be: whether it is there at all is found there.
   const early = typeof known === 'bigint' ? look(known) : undefined
   early?.catch(() => {})
@@ -68,8 +72,7 @@ export class Tail {
 
   /** Its hash as it is now; undefined where the block was chosen by its hash. */
   hashNow(): Promise<unknown> | undefined {
-    const { blockHash, range } = this.#options
-    return blockHash === undefined ? hashOf(this.#client, BigInt(this.#number), range) : undefined
+    return this.#options.blockHash === undefined ? hashOf(this.#client, BigInt(this.#number), this.#options) : undefined
   }
 
   /** Throws unless the chain still ends in this block, and so do the last logs of the stream. */
@@ -93,13 +96,20 @@ export class Tail {
 }
 
 /**
- * The hash of a block as the node sends it. A node that does not have the block is behind, and
- * asked again until the deadline. For a range that is known, the caller asks again itself.
+ * The hash of a block. A node that does not have the block is behind, and asked again until the
+ * deadline; one whose block has no hash, as often as for any wrong reply. For a range that is
+ * known, the caller asks again itself.
  */
-async function hashOf(client: Client, number: bigint, range: CheckedRange | undefined): Promise<unknown> {
-  const request = { method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true }
-  const reply = await client.send(range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
-  return (reply.take() as { hash?: unknown } | undefined)?.hash
+async function hashOf(client: Client, number: bigint, { range, signal }: LogTargetOptions): Promise<unknown> {
+  const method = 'eth_getBlockByNumber'
+  const wrong = new WrongReplies(client)
+  for (;;) {
+    const tally = new Tally()
+    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: tally, [AVOID]: wrong.endpoints }
+    const reply = await client.send(range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
+    const hash = (reply.take() as { hash?: unknown } | undefined)?.hash
+    if (isHash(hash) || range?.isKnown || !(await wrong.mayAskAgain(method, tally.endpoint, signal))) return hash
+  }
 }
 
 /** Whether this block is final. Not asked where an audit was chosen. */

@@ -15,6 +15,7 @@ import type { BlockReader } from './read-block.ts'
 import { Suspects } from './suspects.ts'
 import { verifiedAhead } from './verify-ahead.ts'
 import type { Proof, VerifyOptions, VerifyReport } from './verifying.ts'
+import { WrongReplies } from './wrong-replies.ts'
 
 /*
  * The stream of blocks that all jobs over a range share:
@@ -33,6 +34,8 @@ export interface StreamOptions {
   readonly traces?: TraceForm | undefined
   /** Attempts for a block that is late or wrong. Default: until the deadline. */
   readonly urgentAttempts?: number | undefined
+  /** Of `WrongReplies`, for a wrong block. */
+  readonly mostWaits?: number | undefined
   readonly signal: AbortSignal | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
   readonly bounds: Bounds
@@ -56,8 +59,6 @@ export interface Progress {
   readonly verified?: VerifyReport
 }
 
-/** Number of requests for a block in place of one that is wrong. */
-const ATTEMPTS = 4
 /** Nobody sees it: requests in flight that nobody waits for any more end with it. */
 const ENDED: unique symbol = Symbol('the stream has ended')
 
@@ -82,7 +83,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const fetcher = new Fetcher(client, options)
   const link = new Link()
   const suspects = (connectionsOf(client)?.length ?? 1) > 1 ? new Suspects(clockOf(client)) : undefined
-  const arrivals = new Arrivals(client, fetcher, reader, suspects)
+  const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits: options.mostWaits })
   let done = 0
   let bytes = 0
   try {
@@ -170,19 +171,13 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     })
   }
 
-  /** The same block from another endpoint; from the only one, once more. */
+  /** The same block, from another endpoint if there is one. */
   async function replace(wrong: Arrived<B, R>, fault: IntegrityError, previous?: Link): Promise<Arrived<B, R>> {
-    const endpoints = connectionsOf(client)?.length ?? 1
-    const avoid = new Set<string | undefined>()
+    const wrongReplies = new WrongReplies(client, options.mostWaits)
     let last = { arrived: wrong, fault }
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const suspect = suspectOf(last.arrived.fetched, last.fault)
-      const isNew = suspect !== undefined && !avoid.has(suspect)
-      avoid.add(suspect)
-      // Those that were asked agree, and no other is left.
-      if (attempt > 1 && (!isNew || avoid.size >= endpoints)) break
+    while (await wrongReplies.mayAskAgain('eth_getBlockByNumber', suspectOf(last.arrived.fetched, last.fault), stop.signal)) {
       releaseArrived(last.arrived)
-      const arrived = await arrivals.arrive(await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, [...avoid].filter(isName)), stop.signal)
+      const arrived = await arrivals.arrive(await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, wrongReplies.endpoints), stop.signal)
       try {
         await verify(arrived, previous)
         return arrived
@@ -199,10 +194,6 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
 function suspectOf({ origins }: Fetched, { field = '' }: IntegrityError): string | undefined {
   const isOfReceipts = field.startsWith('receipts') || field === 'logsBloom'
   return (isOfReceipts && origins.receipts?.endpoint) || origins.block.endpoint
-}
-
-function isName(name: string | undefined): name is string {
-  return name !== undefined
 }
 
 function* numbers(from: bigint, to: bigint): Generator<bigint> {

@@ -2,6 +2,7 @@ import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Budget, Pacing } from '../rpc/limits/pacer.ts'
+import type { Backoff } from '../rpc/retry-delay.ts'
 import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { type Nap, Waiting } from '../wait/waiting.ts'
@@ -23,6 +24,7 @@ interface Internals {
   readonly limits: () => readonly CurrentLimits[]
   readonly timeoutMs: number
   readonly deadlineMs: number
+  readonly backoff: Backoff
   /** Undefined where no endpoint is a WebSocket. */
   readonly listen: Listen | undefined
   readonly nap: NapUntil
@@ -85,6 +87,11 @@ export function deadlineOf(client: object): number {
   return internalsOf(client)?.deadlineMs ?? Number.POSITIVE_INFINITY
 }
 
+/** How the waits between attempts of a client's calls grow. */
+export function backoffOf(client: object): Backoff {
+  return internalsOf(client)?.backoff ?? DEFAULT_BACKOFF
+}
+
 /** Gives each endpoint of a client another pacer; undefined unless `createClient` made it. */
 export function paceByOf(client: object): PaceBy | undefined {
   return internalsOf(client)?.paceBy
@@ -111,6 +118,9 @@ export function napOf(client: object): NapUntil {
 
 /** For a client that `createClient` has not made. */
 const napAlone: NapUntil = (method, until, signal) => new Waiting(systemClock).nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until)
+
+/** That of a client that `createClient` has not made. */
+const DEFAULT_BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {
   return (client as { readonly [INTERNALS]?: Internals } | null | undefined)?.[INTERNALS]

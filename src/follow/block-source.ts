@@ -44,6 +44,8 @@ export interface SourceOptions {
   readonly signal: AbortSignal | undefined
   /** Attempts for a block that is late or wrong. Default: until the deadline. */
   readonly urgentAttempts?: number | undefined
+  /** Of `WrongReplies`, for a wrong block. */
+  readonly mostWaits?: number | undefined
 }
 
 /** The blocks `from` to `to`, both included. */
@@ -59,6 +61,8 @@ const LOGS_AHEAD = 16
  * then there is nothing to wait for.
  */
 export const ATTEMPTS_NEAR_HEAD = 4
+/** Nor is a wrong one waited for: the stream looks whether it was replaced. */
+const WAITS_NEAR_HEAD = 0
 
 /** Blocks far below the head, each linked to the one before it, with their logs, at bulk speed. */
 export function deepBlocks<I, L>(
@@ -124,10 +128,10 @@ export class NearBlocks<I, L> {
   constructor(client: Client, options: SourceOptions, reader: FollowReader<never, never, I, L>, chainId?: number) {
     this.#client = client
     this.#chainId = chainId
-    this.#options = { ...options, urgentAttempts: ATTEMPTS_NEAR_HEAD }
+    this.#options = { ...options, urgentAttempts: ATTEMPTS_NEAR_HEAD, mostWaits: WAITS_NEAR_HEAD }
     this.#reader = reader
     this.#fetcher = new Fetcher(client, this.#options)
-    this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks)
+    this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks, { mostWaits: WAITS_NEAR_HEAD })
   }
 
   /**
@@ -210,8 +214,8 @@ export class NearBlocks<I, L> {
 }
 
 function blocksOf<I, L>(client: Client, { from, to }: Span, options: SourceOptions, reader: FollowReader<never, never, I, L>) {
-  const { full, receipts, signal, maxBytes, urgentAttempts } = options
+  const { full, receipts, signal, maxBytes, urgentAttempts, mostWaits } = options
   const range = { from: BigInt(from), to: BigInt(to), isKnown: true }
   const bounds = boundsWithin(maxBytes)
-  return rangeStream(client, { range, full, receipts, urgentAttempts, signal, onProgress: undefined, bounds }, reader.blocks)
+  return rangeStream(client, { range, full, receipts, urgentAttempts, mostWaits, signal, onProgress: undefined, bounds }, reader.blocks)
 }

@@ -122,7 +122,7 @@ it('receipts that are always invalid JSON are reported of the endpoint that sent
   const fetcher = new Fetcher(client, { full: false, receipts: true })
   const fetched = await fetcher.fetch(3n, undefined)
   const error = await errorOf(new Arrivals(client, fetcher, reader).arrive(fetched, undefined, new Link()))
-  expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 3: received invalid JSON 4 times') })
+  expect(error).toMatchObject({ name: 'MalformedReplyError', message: expect.stringContaining('block 3: received invalid JSON 7 times') })
   expect(error.endpoint).toBe(new URL(second.url).host)
 })
 
@@ -157,15 +157,15 @@ describe('what is wrong', () => {
     expect((await arrive()).fault).toMatchObject(fault)
   })
 
-  it('with JSON names the endpoint, after four requests, and shows nothing of the reply', async () => {
+  it('with JSON names the endpoint, after six requests, and shows nothing of the reply', async () => {
     const block = () => {
       throw new SyntaxError('SECRET is no JSON')
     }
     const { arrive, calls } = await start(undefined, { ...reader, block })
     const error = await errorOf(arrive(new Link()))
-    const message = expect.stringContaining('block 3: received invalid JSON 4 times')
+    const message = expect.stringContaining('block 3: received invalid JSON 6 times')
     expect(error).toMatchObject({ name: 'MalformedReplyError', message, endpoint: expect.stringMatching(/^127\.0\.0\.1:/) })
     expect(error.cause).toBeUndefined()
-    expect(calls()).toHaveLength(8)
+    expect(calls()).toHaveLength(12)
   })
 })

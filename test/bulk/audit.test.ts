@@ -227,7 +227,7 @@ describe('logs of a block', () => {
   it('that come twice, and differ, are requested again', async () => {
     const liar = await start({ gives: (log) => [{ ...log, data: '0x01' }, log] })
     await expect(audited(liar, { audit: 'none' })).rejects.toThrow('block 1: log 0 came twice, and differs')
-    expect(liar.calls.eth_getLogs).toBe(4)
+    expect(liar.calls.eth_getLogs).toBe(6)
     const honest = await start()
     expect((await audited([liar, honest], { audit: 'none' })).keys).toEqual(rightKeys(honest))
   })

@@ -285,7 +285,7 @@ describe('a node that answers wrongly', () => {
     ] as const) {
       const chain = await wrong(change)
       await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(message)
-      expect(chain.calls.eth_getLogs).toBe(4)
+      expect(chain.calls.eth_getLogs).toBe(6)
     }
   })
 

@@ -175,7 +175,7 @@ describe('lines of a chain', () => {
       spoil = (json) => (isOfBlocks(json) && left-- > 0 ? fault(json) : json)
       expect(await write({ receipts })).toBe(right)
       spoil = (json) => (isOfBlocks(json) ? fault(json) : json)
-      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2: received invalid JSON 4 times' })
+      await expect(write({ receipts })).rejects.toMatchObject({ kind: 'malformed', message: 'block 2: received invalid JSON 6 times' })
     })
   })
 

@@ -131,14 +131,14 @@ describe('a large reply', () => {
     expect(isAsked).toBe(true)
   })
 
-  it('fails the job with what is wrong after four attempts', async () => {
+  it('fails the job with what is wrong after seven replies', async () => {
     const faults = changing((logs) => logs.map((log, i) => (i === 600 ? { ...log, data: null } : log)))
     const chain = await start(faults)
     faults.chain = chain
     await expect(pagesFrom([chain])).rejects.toThrow(/has no data$/)
-    // The rest of the range is requested three times more.
+    // The rest of the range is requested six times more.
     const ends = chain.ranges.filter(([from, to]) => from >= 1500 && to - from < MOST).map(([, to]) => to)
-    expect(ends.filter((to) => to === Math.min(...ends))).toHaveLength(4)
+    expect(ends.filter((to) => to === Math.min(...ends))).toHaveLength(7)
   })
 
   it('comes in order and whole where the node sorts its logs otherwise', async () => {

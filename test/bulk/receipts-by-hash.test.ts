@@ -58,19 +58,19 @@ describe('receipts of another fork are asked for again by the hash of the block'
     expect(server.calls.filter(({ method, params }) => method === 'eth_getBlockByNumber' && params[0] === hexOf(FORKED))).toHaveLength(2)
   })
 
-  it('six times in all, and then the iteration ends with what was wrong', async () => {
+  it('three times for each of six replies, and then the iteration ends with what was wrong', async () => {
     const server = await start(reorganised(99))
     expect(await errorOf(blocksOf(server))).toMatchObject({
       name: 'IntegrityError',
       message: `block ${FORKED}: receipt 0 is of block ${theirs}, not of ${blockHash(FORKED)}`,
     })
-    expect(server.calls.filter(isByHash)).toHaveLength(6)
+    expect(server.calls.filter(isByHash)).toHaveLength(18)
   })
 
-  it('of a node that does not know the block, at most six times, too', async () => {
+  it('of a node that does not know the block, at most as often', async () => {
     const server = await start(reorganised(0, (call) => (isByHash(call) ? { result: null } : undefined)))
     expect(await errorOf(blocksOf(server))).toMatchObject({ name: 'IntegrityError', message: expect.stringContaining(theirs) })
-    expect(server.calls.filter(isByHash)).toHaveLength(6)
+    expect(server.calls.filter(isByHash)).toHaveLength(18)
   })
 
   it('of another endpoint first, if there is one', async () => {

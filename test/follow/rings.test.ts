@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createClientOn } from '../../src/client/create-client.ts'
-import { clockOf, connectionsOf, deadlineOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
+import { backoffOf, clockOf, connectionsOf, deadlineOf, limitsOf, napOf, timeoutOf, withInternals } from '../../src/client/internals.ts'
 import type { Listen } from '../../src/client/subscribe.ts'
 import { type Client, type Post, replyOf } from '../../src/index.ts'
 import { type FollowProgress, follow } from '../../src/index-bulk.ts'
@@ -25,6 +25,7 @@ function withBell(client: Client, listen: Listen): Client {
       timeoutMs: timeoutOf(client),
       deadlineMs: deadlineOf(client),
       listen,
+      backoff: backoffOf(client),
       paceBy: () => {},
       nap: napOf(client),
     },
