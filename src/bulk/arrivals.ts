@@ -25,11 +25,13 @@ export interface Arrived<B, R> extends Read<B, R> {
   readonly traces: ReadTraces | undefined
   /** What was proven of it, once that is done. */
   proof?: Proof | undefined
+  /** It, or its receipts, came in place of wrong ones. */
+  isReplacement?: boolean | undefined
 }
 
 /** What `Arrivals` may be told. */
 export interface ArrivalsOptions {
-  /** Learn which endpoints give blocks that do not follow. */
+  /** Learn which endpoints give wrong blocks. */
   readonly suspects?: Suspects | undefined
   /** Of `WrongReplies`, for a wrong block. */
   readonly mostWaits?: number | undefined
@@ -69,7 +71,11 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const arriving = this.#arrive(fetched, signal, link)
       const arrived = arriving instanceof Promise ? await arriving : arriving
       if (!('isUnusable' in arrived)) {
-        if (link !== undefined) this.#linked(link, arrived, wrong)
+        link?.follow(first.number, arrived.block.linked)
+        const { block, receipts } = arrived.fetched.origins
+        if (wrong !== undefined) this.replaced(arrived, wrong)
+        else if (arrived.receiptsByHash !== undefined) this.#receiptsReplaced(arrived, receipts?.endpoint)
+        else if (link !== undefined) this.#suspects?.right(block.endpoint)
         return arrived
       }
       wrong ??= new WrongReplies(this.#client, this.#mostWaits)
@@ -79,12 +85,16 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     }
   }
 
-  /** The block follows the previous one; the endpoints asked before gave one that does not. */
-  #linked(link: Link, { fetched, block }: Arrived<B, R>, wrong: WrongReplies | undefined): void {
-    link.follow(fetched.number, block.linked)
-    const { endpoint } = fetched.origins.block
-    this.#suspects?.right(endpoint)
-    for (const name of wrong?.endpoints ?? []) if (name !== endpoint) this.#suspects?.wrong(name)
+  /** The block came in place of wrong ones. */
+  replaced(arrived: Arrived<B, R>, wrong: WrongReplies): void {
+    arrived.isReplacement = true
+    this.#suspects?.replaced(arrived.fetched.origins.block.endpoint, wrong.endpoints)
+  }
+
+  /** Receipts of the block, requested by its hash, came in place of wrong ones of this endpoint. */
+  #receiptsReplaced(arrived: Arrived<B, R>, endpoint: string | undefined): void {
+    arrived.isReplacement = true
+    if (endpoint !== undefined) this.#suspects?.corrected(endpoint)
   }
 
   /** At once where nothing has to be requested: a block at the head is waited for. */

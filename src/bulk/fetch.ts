@@ -1,7 +1,9 @@
 import type { Client } from '../client/client.ts'
+import { clockOf } from '../client/internals.ts'
 import { HexlineError } from '../errors.ts'
 import { asBuffer, type Reply, releaseReply, replyOf } from '../rpc/call.ts'
 import { Tally } from '../rpc/tally.ts'
+import type { Clock } from '../wait/clock.ts'
 import { type AskOptions, BlockCalls } from './block-calls.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { ReceiptsFetcher } from './fetch-receipts.ts'
@@ -10,6 +12,8 @@ import type { Linked } from './link.ts'
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
   readonly number: bigint
+  /** When the block arrived, on the client's clock. */
+  readonly at: number
   readonly block: Reply
   readonly receipts: Reply | undefined
   readonly traces?: Reply
@@ -49,6 +53,7 @@ export class Fetcher {
   readonly #urgentAttempts: number
   readonly #calls: BlockCalls
   readonly #receipts: ReceiptsFetcher
+  readonly #clock: Clock
 
   constructor(client: Client, options: FetcherOptions) {
     this.#client = client
@@ -57,6 +62,7 @@ export class Fetcher {
     this.#withReceipts = options.receipts
     this.#traces = options.traces
     this.#urgentAttempts = options.urgentAttempts ?? Number.POSITIVE_INFINITY
+    this.#clock = clockOf(client)
     this.#calls = new BlockCalls(client)
     this.#receipts = new ReceiptsFetcher(client, this.#calls)
   }
@@ -94,9 +100,11 @@ export class Fetcher {
     const tag = `0x${number.toString(16)}`
     const origin = new Tally()
     const asked = this.#calls.ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
-    if (!this.#withReceipts) return asked.then((block) => ({ number, block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
+    if (!this.#withReceipts)
+      return asked.then((block) => ({ number, at: this.#clock.now(), block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
     return this.#receipts.fetch(tag, asked, options).then(({ block, receipts, origin: ofReceipts }) => ({
       number,
+      at: this.#clock.now(),
       block,
       receipts,
       bytes: block.bytes + receipts.bytes,

@@ -82,7 +82,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const link = new Link()
-  const suspects = (connectionsOf(client)?.length ?? 1) > 1 ? new Suspects(clockOf(client)) : undefined
+  const suspects = new Suspects(clockOf(client))
   const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits: options.mostWaits })
   let done = 0
   let bytes = 0
@@ -129,12 +129,12 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   /** The blocks in order, as they were read. With `follow`, each follows the one before it. */
   async function* readInOrder(follow: Link | undefined): AsyncGenerator<Arrived<B, R>, void, undefined> {
     const ask: Ask<bigint, Fetched> = (number, asking, again) =>
-      again ? fetcher.fetchUrgent(number, asking, suspects?.names) : fetcher.fetch(number, asking, suspects?.names)
-    const review: Review<Fetched> | undefined = suspects && {
+      again ? fetcher.fetchUrgent(number, asking, suspects.names) : fetcher.fetch(number, asking, suspects.names)
+    const review: Review<Fetched> = {
       get version() {
         return suspects.version
       },
-      isUnwanted: ({ origins }) => origins.block.endpoint !== undefined && suspects.names.includes(origins.block.endpoint),
+      isUnwanted: ({ origins: { block, receipts }, at }) => suspects.isDoubtful(block.endpoint, at) || suspects.isDoubtful(receipts?.endpoint, at),
     }
     for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client), undefined, review)) {
       signal?.throwIfAborted()
@@ -151,10 +151,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     const fault = link.faultOf(number, verified.block.linked)
     const linked = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
     link.follow(number, linked.block.linked)
-    const { endpoint } = origins.block
-    const right = linked.fetched.origins.block.endpoint
-    suspects?.right(right)
-    if (fault !== undefined && endpoint !== undefined && endpoint !== right) suspects?.wrong(endpoint)
+    if (!linked.isReplacement) suspects.right(origins.block.endpoint)
     return linked
   }
 
@@ -180,6 +177,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       const arrived = await arrivals.arrive(await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, wrongReplies.endpoints), stop.signal)
       try {
         await verify(arrived, previous)
+        arrivals.replaced(arrived, wrongReplies)
         return arrived
       } catch (error) {
         if (!(error instanceof IntegrityError)) throw error

@@ -1,6 +1,6 @@
 import type { Clock } from '../wait/clock.ts'
 
-/** Wrong answers in a row until an endpoint is avoided: fewer may be chance. */
+/** Wrong answers in a row that are more than chance. */
 const ENOUGH = 3
 /** How long it is avoided at first, and at most, in ms. The time doubles. */
 const FIRST_MS = 30_000
@@ -8,16 +8,26 @@ const LONGEST_MS = 600_000
 
 /** The recent blocks of one endpoint. */
 interface EndpointRecord {
-  /** Wrong answers since the last right one. */
+  /** Wrong answers since the last right one, in place of which another endpoint gave the right ones. */
   wrong: number
+  /** The same, where it gave the right ones itself, when it was asked again. */
+  corrected: number
+  /** As many of these are more than chance. */
+  enough: number
+  /** When it is no longer avoided, and for how long it will be the next time. */
   until: number
   nextMs: number
+  /** What arrived before this time is in doubt. */
+  freshFrom: number
 }
 
 /**
- * The endpoints that repeatedly give blocks that do not follow the previous one: they are on
- * another branch than the blocks that were delivered, or on another chain. A job avoids them for
- * some time, since it would have to replace each of their blocks, one after the other.
+ * Endpoints that repeatedly give wrong blocks, so that a job would have to replace their blocks one
+ * after the other:
+ * - One is on another branch than the blocks that were delivered, or on another chain: other
+ *   endpoints give the right blocks. It is avoided for some time.
+ * - One was wrong for a while, and gives the right blocks now: what came from it before is
+ *   requested again.
  */
 export class Suspects {
   readonly #clock: Clock
@@ -29,7 +39,7 @@ export class Suspects {
     this.#clock = clock
   }
 
-  /** Grows when another endpoint becomes suspect. */
+  /** Grows when other answers become doubtful. */
   get version(): number {
     return this.#version
   }
@@ -40,10 +50,34 @@ export class Suspects {
     return this.#names
   }
 
-  /** The endpoint gave a block that did not follow, and another one gave the right one. */
+  /** Is an answer of this endpoint that arrived at this time likely to be wrong? */
+  isDoubtful(name: string | undefined, at: number): boolean {
+    if (name === undefined || this.#records.size === 0) return false
+    return at <= (this.#records.get(name)?.freshFrom ?? Number.NEGATIVE_INFINITY) || this.names.includes(name)
+  }
+
+  /** The endpoint `right` gave a right block, in place of wrong ones from these. */
+  replaced(right: string | undefined, wrong: readonly string[]): void {
+    if (right !== undefined && wrong.includes(right)) this.corrected(right)
+    else this.right(right)
+    for (const name of wrong) if (name !== right) this.wrong(name)
+  }
+
+  /** The endpoint gave a wrong block, or wrong receipts, and then the right ones. */
+  corrected(name: string): void {
+    const record = this.#recordOf(name)
+    record.wrong = 0
+    if (++record.corrected < record.enough) return
+    record.corrected = 0
+    // What is always wrong at first is not requested twice again and again.
+    record.enough *= 2
+    record.freshFrom = this.#clock.now()
+    this.#version++
+  }
+
+  /** The endpoint gave a wrong block, and another one gave the right one. */
   wrong(name: string): void {
-    const record = this.#records.get(name) ?? { wrong: 0, until: 0, nextMs: FIRST_MS }
-    this.#records.set(name, record)
+    const record = this.#recordOf(name)
     if (++record.wrong < ENOUGH || this.#isAvoided(name)) return
     record.until = this.#clock.now() + record.nextMs
     record.nextMs = Math.min(LONGEST_MS, record.nextMs * 2)
@@ -51,11 +85,20 @@ export class Suspects {
     this.#version++
   }
 
-  /** The endpoint gave a block that follows. */
+  /** The endpoint gave a right block, the first time that it was asked for it. */
   right(name: string | undefined): void {
     if (this.#records.size === 0 || name === undefined) return
     const record = this.#records.get(name)
-    if (record !== undefined) record.wrong = 0
+    if (record !== undefined) record.wrong = record.corrected = 0
+  }
+
+  #recordOf(name: string): EndpointRecord {
+    let record = this.#records.get(name)
+    if (record === undefined) {
+      record = { wrong: 0, corrected: 0, enough: ENOUGH, until: 0, nextMs: FIRST_MS, freshFrom: Number.NEGATIVE_INFINITY }
+      this.#records.set(name, record)
+    }
+    return record
   }
 
   #isAvoided(name: string): boolean {

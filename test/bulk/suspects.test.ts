@@ -6,7 +6,7 @@ import { systemClock } from '../../src/wait/clock.ts'
 import { chainAnswer, type SeenCall } from '../support/chain-server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
-const { serve, clientOf, sleep } = virtualWorld()
+const { serve, clientOf, sleep, clock } = virtualWorld()
 
 describe('an endpoint', () => {
   it('is suspect after three wrong blocks in a row, for a time that doubles', () => {
@@ -29,6 +29,48 @@ describe('an endpoint', () => {
     now += 1
     expect(suspects.names).toEqual([])
   })
+
+  it('that corrects three blocks in a row is asked anew for all before, the next time for six', () => {
+    let now = 0
+    const suspects = new Suspects({ ...systemClock, now: () => now })
+    const correct = (times: number) => {
+      for (let i = 0; i < times; i++) suspects.replaced('a', ['a'])
+    }
+    correct(2)
+    suspects.right('a')
+    correct(2)
+    expect([suspects.isDoubtful('a', 0), suspects.version]).toEqual([false, 0])
+    now = 7
+    correct(1)
+    expect(['a', 'b', undefined].map((name) => suspects.isDoubtful(name, 7))).toEqual([true, false, false])
+    expect([suspects.isDoubtful('a', 8), suspects.names, suspects.version]).toEqual([false, [], 1])
+    now = 9
+    correct(5)
+    expect([suspects.isDoubtful('a', 8), suspects.version]).toEqual([false, 1])
+    correct(1)
+    expect([suspects.isDoubtful('a', 8), suspects.version]).toEqual([true, 2])
+  })
+})
+
+it.each<[string, (call: SeenCall) => { result: unknown } | undefined]>([
+  ['blocks', ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined)],
+  ['receipts', ({ method }) => (method === 'eth_getBlockReceipts' ? { result: [] } : undefined)],
+])('wrong %s that have arrived within a second are not replaced one by one', async (what, wrong) => {
+  const from = clock.now() + 500
+  let count = 0
+  const answer = (call: SeenCall) => {
+    const result = clock.now() > from && clock.now() < from + 1000 ? wrong(call) : undefined
+    if (result !== undefined) count++
+    return result
+  }
+  const node = await serve(chainAnswer({ head: 4000, gate: () => sleep(50), answer }))
+  let last = 0n
+  for await (const { number } of getBlocks(clientOf(node.url, { retry: {} }), { from: 1, to: 4000, receipts: true })) expect(number).toBe(++last)
+  expect(last).toBe(4000n)
+  console.log(`4,000 blocks, ${count} wrong ${what}: ${Math.round(clock.now() - from + 500)} ms, ${node.requests.length} POSTs`)
+  // One by one, it takes as many POSTs more as there are wrong blocks.
+  expect(count).toBeGreaterThan(200)
+  expect(node.requests.length).toBeLessThan(250)
 })
 
 /** A branch of the chain from block `at` on. */
