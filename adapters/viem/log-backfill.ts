@@ -50,6 +50,9 @@ export class LogBackfill {
   readonly #refetches: boolean
   /** Logs that were delivered as removed, in case the node tells of that, too. */
   readonly #dropped = new Map<string, bigint>()
+  /** The first block whose logs are to be delivered. */
+  #first = 0n
+  /** The first block whose logs may not all have been delivered. */
   #from = 0n
   /** Logs of the last blocks that have been delivered, with their blocks, in their order. */
   readonly #delivered = new Map<string, { readonly number: bigint; readonly log: RawLog }>()
@@ -83,6 +86,7 @@ export class LogBackfill {
 
   /** The first block whose logs are to be delivered, where it is known. */
   startAt(number: bigint): void {
+    this.#first = number
     this.#from = number
   }
 
@@ -135,7 +139,12 @@ export class LogBackfill {
 
   async #dropReplaced(): Promise<void> {
     const { last } = this.#blocks
-    if (last === undefined) return
+    // Only blocks with logs are known. Others may have been replaced, but not deeply.
+    const shallow = later(this.#first, this.#from - KEPT_BLOCKS)
+    if (last === undefined) {
+      this.#from = earlier(this.#from, shallow)
+      return
+    }
     const { number: newest } = last
     const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => {
@@ -143,9 +152,9 @@ export class LogBackfill {
       const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
       return (reply.take() as { hash?: string } | null)?.hash
     })
-    // Where nothing was replaced, blocks without logs may have been, but not deeply.
-    const next = kept === newest ? later(BigInt(kept + 1), this.#from - KEPT_BLOCKS) : BigInt(kept + 1)
-    if (this.#from > next) this.#from = next
+    const above = BigInt(kept + 1)
+    const next = kept === newest ? later(above, shallow) : this.#blocks.last === undefined ? earlier(above, shallow) : above
+    this.#from = earlier(this.#from, next)
     for (const [key, { number, log }] of [...this.#delivered].reverse()) {
       if (number <= kept) continue
       this.#delivered.delete(key)
@@ -221,4 +230,8 @@ export class LogBackfill {
 
 function later(one: bigint, other: bigint): bigint {
   return one > other ? one : other
+}
+
+function earlier(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
 }

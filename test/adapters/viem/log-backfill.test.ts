@@ -192,6 +192,53 @@ describe('logs of replaced blocks', () => {
   })
 })
 
+describe('logs of blocks that replaced some without logs', () => {
+  /**
+   * A back-fill that has filled one gap, of ten blocks without logs, except for those of a block
+   * that was notified. Only blocks that replace others have logs.
+   */
+  async function afterGap(notified?: number) {
+    const setup = await setUp()
+    const { chain, backfill, notify } = setup
+    const isNew = new Set<string>()
+    chain.answers.set('eth_getLogs', ([filter]) => {
+      const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
+      return chain.blocks.slice(Number(fromBlock), Number(toBlock) + 1).flatMap(({ hash, logs }) => (isNew.has(hash) ? logs : []))
+    })
+    chain.mine(10)
+    if (notified !== undefined) notify(notified)
+    await backfill.fill()
+    return {
+      ...setup,
+      reorganise(depth: number, count: number) {
+        chain.reorganise(depth, count)
+        for (const { hash } of chain.blocks.slice(-count)) isNew.add(hash)
+      },
+    }
+  }
+
+  test('come after a gap, where no log has come before', async () => {
+    const { chain, backfill, delivered, reorganise } = await afterGap()
+    reorganise(3, 4)
+    await backfill.fill()
+    expect(delivered).toEqual(from(chain, 13))
+  })
+
+  test('come after a gap, where the only log before it was removed', async () => {
+    const { chain, backfill, delivered, reorganise } = await afterGap(15)
+    reorganise(3, 4)
+    await backfill.fill()
+    expect(delivered).toEqual([30, 31, -31, -30, ...from(chain, 13)])
+  })
+
+  test('do not come for blocks from before the start', async () => {
+    const { chain, backfill, delivered, reorganise } = await afterGap()
+    reorganise(12, 13)
+    await backfill.fill()
+    expect(delivered).toEqual(from(chain, 6))
+  })
+})
+
 test('nothing is delivered once it was stopped', async () => {
   const { chain, backfill, delivered, errors } = await setUp()
   chain.mine(2)
