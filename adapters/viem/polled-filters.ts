@@ -154,8 +154,8 @@ class PolledFilter {
     if (filling !== undefined) {
       await within(limits, filling, this.#client)
       if (this.#failure !== undefined) {
-        // A node without `eth_getLogs`: what comes from now on is delivered.
-        if (this.#failure instanceof RpcError && this.#failure.kind === 'unsupported') this.#fillsLeft = 0
+        // What comes from now on is delivered.
+        if (this.#cannotFill) this.#fillsLeft = 0
         throw this.#failure
       }
       this.#fillsLeft--
@@ -168,12 +168,19 @@ class PolledFilter {
     this.#backfill.stop()
   }
 
+  /** The last fill has failed since the node has no `eth_getLogs`. */
+  get #cannotFill(): boolean {
+    return this.#failure instanceof RpcError && this.#failure.kind === 'unsupported'
+  }
+
   async #poll(ask: Ask): Promise<void> {
     try {
       const logs = await ask('eth_getFilterChanges', [this.id])
       // Another filter has the id at this node.
       if (Array.isArray(logs) && logs.some((log) => !isOf(this.filter, log))) this.isLost = true
-      else if (Array.isArray(logs)) for (const log of logs) this.#backfill.notified(log)
+      // After a failed fill, the next one fetches these logs, too. If they were delivered now, the
+      // missing ones before them would count as delivered.
+      else if (Array.isArray(logs) && (this.#failure === undefined || this.#cannotFill)) for (const log of logs) this.#backfill.notified(log)
     } catch (error) {
       // The node may have sent logs that never came.
       this.#fillsLeft = FILLS

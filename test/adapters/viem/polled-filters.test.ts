@@ -226,6 +226,28 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
     expect(nodes.calls.filter(({ method }) => method === 'eth_newFilter')).toHaveLength(1)
   })
 
+  test('where the logs in between cannot be fetched, and a poll takes longer than the failure', async () => {
+    const nodes = await startNodes()
+    const client = createPublicClient({ transport: hexline(nodes.url, { batch: false }), pollingInterval: 5 })
+    onTestFinished(() => client.transport.client.close())
+    const { values, errors } = await watch(nodes, { client })
+    nodes.faults.set('eth_getLogs', { code: -32000, message: 'no' })
+    nodes.cutNextPoll()
+    nodes.mine()
+    await eventually(() => expect(errors).toHaveLength(1))
+    const failed = () => nodes.calls.filter(({ method }) => method === 'eth_getLogs').length
+    const before = failed()
+    const answerPoll = nodes.hold('eth_getFilterChanges')
+    nodes.mine()
+    await eventually(() => expect(failed()).toBeGreaterThan(before))
+    await sleep(20)
+    answerPoll()
+    nodes.mine()
+    await eventually(() => expect(errors.length).toBeGreaterThan(1))
+    nodes.faults.clear()
+    await eventually(() => expect(values).toEqual([5, 6, 7]))
+  })
+
   test('where a poll fails with an error that is not about the filter, which stays', async () => {
     const nodes = await startNodes()
     const { values, errors } = await watch(nodes)
