@@ -184,9 +184,11 @@ export class LogBackfill {
     const key = `${blockHash}:${logIndex}`
     if (removed === true) {
       if (this.#dropped.delete(key)) return
-      this.#delivered.delete(key)
       // The blocks that replace it are still to come.
-      if (number < this.#from) this.#from = number
+      this.#from = earlier(this.#from, number)
+      // It came and went while nobody listened: there is nothing to undo.
+      const isKnown = number >= later(this.#first, this.#prunedAt - KEPT_BLOCKS)
+      if (!this.#delivered.delete(key) && isKnown) return
     } else {
       if (this.#delivered.has(key)) return
       this.#dropped.delete(key)

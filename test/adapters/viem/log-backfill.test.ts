@@ -167,6 +167,20 @@ describe('logs of replaced blocks', () => {
     expect(delivered).toEqual([12, 13, 14, 15, -14, -15, 16, 17])
   })
 
+  test('are not removed where they have not come before', async () => {
+    const { chain, backfill, delivered, logsOf, notify } = await setUp()
+    chain.mine(2)
+    notify(6)
+    const [missed] = logsOf(7)
+    chain.reorganise(1, 1)
+    backfill.fill()
+    backfill.notified({ ...missed, removed: true })
+    await eventually(() => expect(delivered).toEqual([12, 13, ...from(chain, 7)]))
+    // Logs from before the start may be known otherwise.
+    backfill.notified({ ...logsOf(5)[0], removed: true })
+    expect(delivered.at(-1)).toBe(-10)
+  })
+
   test.each([1, 5, 40])('are removed at a gap, newest first, and those of %d new blocks come', async (depth) => {
     const { chain, backfill, delivered, notify } = await setUp()
     chain.mine(depth + 1)
