@@ -68,6 +68,7 @@ export class HeadBackfill {
       do {
         this.#isMissing = false
         await this.#fetch()
+        this.#dropOld(held)
         while (held.length > 0 && !this.#isMissing) {
           // One that still has no place was replaced, unless the chain has grown up to it.
           if (!this.#place(held[0]) && this.#told > (this.#blocks.last?.number ?? 0)) this.#isMissing = true
@@ -93,6 +94,19 @@ export class HeadBackfill {
       const count = Math.min(AT_A_TIME, to - from + 1)
       for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) this.#pass(head)
     }
+  }
+
+  /**
+   * Drops the heads that were announced before one that is known by now: those that are not known
+   * were replaced since, and would come after what has replaced them.
+   */
+  #dropOld(held: unknown[]): void {
+    const known = held.findLastIndex((raw) => {
+      const head = readHead(raw)
+      return head !== undefined && this.#blocks.has(head.number, head.hash)
+    })
+    // What is no head is passed on as it is.
+    held.splice(0, known + 1, ...held.slice(0, known + 1).filter((raw) => readHead(raw) === undefined))
   }
 
   /** Delivers a head that is known or follows one that is. False for any other, which is not. */

@@ -104,6 +104,19 @@ describe('heads', () => {
     await eventually(() => expect(delivered).toEqual(hashes(6)))
   })
 
+  test('that were replaced while others were fetched do not come after those that replaced them', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
+    chain.mine(2)
+    backfill.fill()
+    backfill.notified(raw(6))
+    const stale = raw(7)
+    chain.reorganise(1, 2)
+    for (const head of [stale, raw(7), raw(8)]) backfill.notified(head)
+    await eventually(() => expect(delivered.slice(-1)).toEqual(hashes(8)))
+    expect(delivered).toEqual(hashes(6))
+    expect(errors).toEqual([])
+  })
+
   test('that no node has are reported as an error, and fetched with the next ones', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(1)
