@@ -134,6 +134,8 @@ export class LogBackfill {
     } finally {
       this.#held = undefined
       if (!this.#stopping.signal.aborted) for (const log of held) this.#take(log as RawLog)
+      // Another gap came before it failed. After failed polls, the next poll fills it.
+      if (this.#isMissing && !this.#refetches && !this.#stopping.signal.aborted) void this.fill()
     }
   }
 
@@ -216,7 +218,9 @@ export class LogBackfill {
     } else if (number >= this.#askAgainAt) {
       this.#askAgainAt = number + ASK_AGAIN_BLOCKS
       // Once all logs that were held are delivered: during a fetch, each log moves `#from` on.
-      queueMicrotask(() => void this.fill())
+      queueMicrotask(() => {
+        if (this.#held === undefined) void this.fill()
+      })
     }
   }
 

@@ -87,6 +87,16 @@ describe('logs', () => {
     await eventually(() => expect(delivered).toEqual([16, 17, 12, 13, 14, 15]))
   })
 
+  test('that cannot be fetched are fetched again if another gap came meanwhile', async () => {
+    const { chain, backfill, delivered, errors } = await setUp()
+    chain.answers.set('eth_blockNumber', () => (errors.length === 0 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
+    chain.mine(2)
+    backfill.fill()
+    backfill.fill()
+    await eventually(() => expect(delivered).toEqual(from(chain, 6)))
+    expect(errors).toHaveLength(1)
+  })
+
   test('that cannot be fetched are fetched again after 64 blocks without a gap', async () => {
     const { chain, backfill, delivered, errors, notify } = await setUp()
     chain.answers.set('eth_blockNumber', () => 'nonsense')
