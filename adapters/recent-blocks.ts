@@ -24,6 +24,11 @@ export class RecentBlocks {
     return this.#hashes.get(number) === hash
   }
 
+  /** Whether a block is known at this number. */
+  knows(number: number): boolean {
+    return this.#hashes.has(number)
+  }
+
   /** Whether another block is known at this number. */
   hasOther(number: number, hash: string): boolean {
     const known = this.#hashes.get(number)
@@ -59,6 +64,24 @@ export class RecentBlocks {
     this.#dropFrom(lowest)
     this.#last = undefined
     return lowest - 1
+  }
+
+  /**
+   * The same where blocks may have been replaced below some that the node still has, since some
+   * were not added: each block is looked up. Gives the number of the newest one below all that were
+   * replaced.
+   */
+  async dropEachReplaced(hashAt: HashAt): Promise<number> {
+    const known = [...this.#hashes]
+    const hashes = await Promise.all(known.map(([number]) => hashAt(number)))
+    const kept = known.filter(([, hash], i) => hash === hashes[i])
+    this.#hashes.clear()
+    for (const [number, hash] of kept) this.#hashes.set(number, hash)
+    const last = kept.at(-1)
+    this.#last = last && { number: last[0], hash: last[1] }
+    const first = known.findIndex(([, hash], i) => hash !== hashes[i])
+    const below = first < 0 ? known.at(-1) : known[first - 1]
+    return below?.[0] ?? (known[0]?.[0] ?? 0) - 1
   }
 
   #dropFrom(number: number): void {

@@ -149,16 +149,17 @@ export class LogBackfill {
     }
     const { number: newest } = last
     const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
-    const kept = await this.#blocks.dropReplaced(async (number) => {
+    const hashAt = async (number: number) => {
       if (number > head) return undefined
       const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
       return (reply.take() as { hash?: string } | null)?.hash
-    })
+    }
+    const kept = await (this.#hasHole ? this.#blocks.dropEachReplaced(hashAt) : this.#blocks.dropReplaced(hashAt))
     const above = BigInt(kept + 1)
-    const next = kept === newest ? later(above, shallow) : this.#blocks.last === undefined ? earlier(above, shallow) : above
+    const next = kept === newest ? later(above, shallow) : this.#blocks.knows(kept) ? above : earlier(above, shallow)
     this.#from = earlier(this.#from, next)
     for (const [key, { number, log }] of [...this.#delivered].reverse()) {
-      if (number <= kept) continue
+      if (number <= kept || this.#blocks.has(Number(number), String(log.blockHash))) continue
       this.#delivered.delete(key)
       this.#dropped.set(key, number)
       this.#deliver({ ...log, removed: true })

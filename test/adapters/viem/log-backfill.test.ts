@@ -202,6 +202,22 @@ describe('logs of replaced blocks', () => {
     await eventually(() => expect(delivered).toEqual([...before, ...removed.reverse(), ...from(chain, 7)]))
   })
 
+  test('are removed, and those of the new blocks come, also where that failed before logs came that were notified', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.mine(4)
+    for (const number of [6, 7, 8, 9]) notify(number)
+    chain.reorganise(3, 4)
+    chain.answers.set('eth_blockNumber', () => 'nonsense')
+    await backfill.fill()
+    expect(errors).toHaveLength(1)
+    chain.answers.delete('eth_blockNumber')
+    chain.mine()
+    notify(11)
+    await backfill.fill()
+    const before = [12, 13, 14, 15, 16, 17, 18, 19]
+    expect(delivered).toEqual([...before, ...from(chain, 11), -19, -18, -17, -16, -15, -14, ...from(chain, 7).slice(0, -2)])
+  })
+
   test('are removed where the chain became shorter', async () => {
     const { chain, backfill, delivered, notify } = await setUp()
     chain.mine(3)
