@@ -13,6 +13,8 @@ interface Head {
 
 /** Missed blocks that are requested at a time. */
 const AT_A_TIME = 32
+/** How often the chain may be replaced while missed blocks are requested. */
+const ATTEMPTS = 4
 /** Notifications that wait while missed blocks are fetched. More are fetched, too. */
 const MOST_HELD = 1_000
 
@@ -65,9 +67,11 @@ export class HeadBackfill {
   async #fill(held: unknown[]): Promise<void> {
     this.#held = held
     try {
+      let attemptsLeft = ATTEMPTS
       do {
         this.#isMissing = false
-        await this.#fetch()
+        attemptsLeft--
+        if (!(await this.#fetch(attemptsLeft > 0))) this.#isMissing = true
         this.#dropOld(held)
         while (held.length > 0 && !this.#isMissing) {
           // One that still has no place was replaced, unless the chain has grown up to it.
@@ -84,16 +88,23 @@ export class HeadBackfill {
     }
   }
 
-  /** Delivers the heads of all blocks that are new. */
-  async #fetch(): Promise<void> {
+  /**
+   * Delivers the heads of all blocks that are new. False where the chain was replaced meanwhile, as
+   * far as that is `checked`.
+   */
+  async #fetch(checked: boolean): Promise<boolean> {
     const latest = await caughtUp(this.#client, this.#blocks.last?.number ?? 0, async () => (await this.#headAt('latest')).number, this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
     // Another endpoint may have more.
     const to = Math.max(latest, this.#told)
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {
       const count = Math.min(AT_A_TIME, to - from + 1)
-      for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) this.#pass(head)
+      for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) {
+        if (checked && this.#blocks.hasOther(head.number - 1, String(head.parentHash))) return false
+        this.#pass(head)
+      }
     }
+    return true
   }
 
   /**

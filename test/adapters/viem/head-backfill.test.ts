@@ -117,6 +117,24 @@ describe('heads', () => {
     expect(errors).toEqual([])
   })
 
+  test('that were replaced after they were compared are compared again', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
+    chain.mine(3)
+    for (const number of [6, 7]) backfill.notified(raw(number))
+    const before = [...delivered]
+    let isReplaced = false
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      if (tag === '0x8' && !isReplaced) {
+        isReplaced = true
+        chain.reorganise(2, 2)
+      }
+      return raw(tag === 'latest' ? chain.blocks.length - 1 : Number(tag))
+    })
+    backfill.fill()
+    await eventually(() => expect(delivered).toEqual([...before, ...hashes(7)]))
+    expect(errors).toEqual([])
+  })
+
   test('that no node has are reported as an error, and fetched with the next ones', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(1)
