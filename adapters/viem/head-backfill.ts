@@ -58,6 +58,8 @@ export class HeadBackfill {
   fill(): void {
     this.#isMissing = true
     if (this.#held === undefined) void this.#fill([])
+    // What was announced before is fetched, too, unless it was replaced.
+    else dropFirst(this.#held, this.#held.length)
   }
 
   stop(): void {
@@ -116,8 +118,7 @@ export class HeadBackfill {
       const head = readHead(raw)
       return head !== undefined && this.#blocks.has(head.number, head.hash)
     })
-    // What is no head is passed on as it is.
-    held.splice(0, known + 1, ...held.slice(0, known + 1).filter((raw) => readHead(raw) === undefined))
+    dropFirst(held, known + 1)
   }
 
   /** Delivers a head that is known or follows one that is. False for any other, which is not. */
@@ -151,6 +152,11 @@ export class HeadBackfill {
     if (head !== undefined) return head
     throw new MalformedReplyError(`${method}: the block has no number or no hash`, { method })
   }
+}
+
+/** Drops the first heads. What is no head is passed on as it is. */
+function dropFirst(held: unknown[], count: number): void {
+  held.unshift(...held.splice(0, count).filter((raw) => readHead(raw) === undefined))
 }
 
 function readHead(raw: unknown): Head | undefined {

@@ -117,6 +117,18 @@ describe('heads', () => {
     expect(errors).toEqual([])
   })
 
+  test('that were announced before another gap, and replaced in it, are dropped', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw, settled } = await setUp()
+    chain.mine(2)
+    backfill.fill()
+    for (const number of [6, 7]) backfill.notified(raw(number))
+    chain.reorganise(1, 2)
+    backfill.fill()
+    await settled()
+    await eventually(() => expect(delivered).toEqual(hashes(6)))
+    expect(errors).toEqual([])
+  })
+
   test('that were replaced after they were compared are compared again', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(3)
