@@ -6,6 +6,7 @@ import { shellWord } from '../text.ts'
 import { digitsOf } from './aligned-range.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { lookAt, syncFolder, writing } from './disk.ts'
+import { kindOf } from './falsehood.ts'
 import { LOCK } from './lock.ts'
 import { type DatasetHeader, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
 import { checkNoWriters } from './part-writers.ts'
@@ -170,11 +171,15 @@ async function commitAs(aside: string, path: string): Promise<boolean> {
   return true
 }
 
-/** The manifest of a folder in `parts`; undefined if there is no such folder. */
+/**
+ * The manifest of a folder in `parts`; undefined if there is no such folder. Throws if it is
+ * anything else, such as a link to where other files may be.
+ */
 async function readIn(dir: string, name: string): Promise<Manifest | undefined> {
   const path = join(dir, PARTS, name)
   const there = await lookAt(path)
   if (there === undefined) return undefined
+  if (!there.isDirectory()) throw new Error(`${path} is ${kindOf(there)}, not a folder; nothing was changed`)
   try {
     return await readCheckedManifest(path)
   } catch (error) {

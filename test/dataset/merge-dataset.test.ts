@@ -1,4 +1,4 @@
-import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'hexline'
@@ -231,6 +231,16 @@ it('does not follow a link out of the folder', async () => {
   await symlink(join(folder, 'elsewhere'), join(dir, 'blocks'))
   await expect(mergeDataset([dir])).rejects.toThrow(`${join(dir, 'blocks')} is a symbolic link, not a folder`)
   expect(await readdir(join(folder, 'elsewhere'))).toEqual([])
+})
+
+it('a part behind a link is not in the folder', async () => {
+  const [dir = ''] = await copies('shared')
+  const part = join(dir, 'parts', '000000010')
+  await rename(part, join(folder, 'elsewhere'))
+  await symlink(join(folder, 'elsewhere'), part)
+  await expect(mergeDataset([dir])).rejects.toThrow(`${part} is a symbolic link, not a folder; nothing was changed`)
+  await expect(shard(dir, 2)).rejects.toThrow(`${part} is a symbolic link`)
+  expect(await readdir(dir)).toEqual(['parts'])
 })
 
 it('bad arguments are refused at once', async () => {
