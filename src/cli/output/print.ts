@@ -3,20 +3,21 @@ import { lineForTerminal } from './json.ts'
 import { openOutput } from './open-output.ts'
 
 /**
- * Writes to `stdout`, waiting for a slow reader. Ends quietly when the reader closes it, such as
- * `head`.
+ * Writes to `stdout`, waiting for a slow reader. Resolves to what `job` returns, once all has been
+ * written. Ends quietly, with undefined, when the reader closes it, such as `head`.
  */
-export async function print(stdout: TextStream, job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
+export async function print<T>(stdout: TextStream, job: (write: (text: string | Uint8Array) => Promise<void>) => Promise<T>): Promise<T | undefined> {
   const stop = new AbortController()
   const output = await openOutput(undefined, false, stdout, stop)
   try {
-    await job((text) => {
+    const result = await job((text) => {
       stop.signal.throwIfAborted()
       return output.write([typeof text === 'string' ? Buffer.from(text) : text])
     })
     await output.commit()
+    return result
   } catch (error) {
-    if (output.isClosedByReader) return
+    if (output.isClosedByReader) return undefined
     await output.abandon(() => {})
     throw error
   }

@@ -24,20 +24,18 @@ export async function printList<P extends Page<unknown>>(
   flags: ListFlags,
   messages: Messages,
 ): Promise<void> {
-  await print(stdout, async (write) => {
+  const ending = await print(stdout, async (write): Promise<Parameters<Messages['tell']>> => {
     let records = 0
     for await (const page of list.pages()) {
       records += page.result.length
       if (flags.json) for (const record of page.result) await write(`${toJson(record)}\n`)
       else if (page.result.length > 0) await write(`${table(columns, page.result, widthOf(stdout))}\n`)
       if (flags.all || page.cursor === null) continue
-      messages.tell(`${countOf(records, 'record')}; for more, use --all or --cursor ${shellWord(harmlessText(page.cursor))}`, {
-        type: 'more',
-        records,
-        cursor: page.cursor,
-      })
-      return
+      const sentence = `${countOf(records, 'record')}; for more, use --all or --cursor ${shellWord(harmlessText(page.cursor))}`
+      return [sentence, { type: 'more', records, cursor: page.cursor }]
     }
-    messages.tell(countOf(records, 'record'), { type: 'done', records })
+    return [countOf(records, 'record'), { type: 'done', records }]
   })
+  // Not before: a stream may hold the last table back until all is written.
+  if (ending !== undefined) messages.tell(...ending)
 }

@@ -4,8 +4,8 @@ import { messagesFor } from '../../../src/cli/output/messages.ts'
 import { type ListFlags, printList } from '../../../src/cli/output/records.ts'
 import { type Page, Paged } from '../../../src/rest/pages.ts'
 
-function gathered() {
-  const chunks: string[] = []
+/** A stream that collects what is written; several with the same `chunks` are one terminal. */
+function gathered(chunks: string[] = []) {
   const stream = new Writable({
     write(chunk, _, done) {
       chunks.push(String(chunk))
@@ -39,6 +39,14 @@ it('one page is a table, with a hint for more', async () => {
 
 it('all pages are a table each', async () => {
   expect(await printed([[1n], [], [3n]], { all: true })).toEqual({ stdout: 'Id\n1\nId\n3\n', stderr: '2 records\n', asked: 3 })
+})
+
+it('the number of records follows the last table, also where both go to one terminal', async () => {
+  const terminal: string[] = []
+  const [stdout, stderr] = [gathered(terminal), gathered(terminal)]
+  const list = new Paged<Page<{ id: bigint }>>('getStreams', undefined, async () => ({ result: [{ id: 1n }], cursor: null }))
+  await printList(stdout.stream, list, [{ title: 'Id', of: ({ id }) => id }], {}, messagesFor({}, { stderr: stderr.stream, args: [] }))
+  expect(terminal.join('')).toBe('Id\n1\n1 record\n')
 })
 
 it('with --json each record is a line', async () => {
