@@ -8,7 +8,7 @@ const LONGEST_MS = 600_000
 
 /** The recent blocks of one endpoint. */
 interface EndpointRecord {
-  /** Wrong answers since the last right one, in place of which another endpoint gave the right ones. */
+  /** Wrong answers since the last right one, where another endpoint then gave the right ones. */
   wrong: number
   /** The same, where it gave the right ones itself, when it was asked again. */
   corrected: number
