@@ -68,7 +68,8 @@ function textOf(progress: ExportProgress, foreign: readonly ForeignFailure[], wi
 }
 
 function summaryOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft }: ExportProgress, width: number | undefined): string {
-  const left = msLeft === undefined || ranges.done === ranges.total ? '' : `, ${durationOf(msLeft)} left`
+  // Without a worker, the rate is that of the past.
+  const left = msLeft === undefined || ranges.active === 0 ? '' : `, ${durationOf(msLeft)} left`
   const lines = [
     [
       'ranges',

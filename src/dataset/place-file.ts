@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DataFile } from './data-file.ts'
 import { writing } from './disk.ts'
 import { falsehood } from './falsehood.ts'
+import { MENDING } from './folder.ts'
 import type { FileEntry } from './manifest.ts'
 
 /** Bytes that are copied at a time. */
@@ -41,7 +42,7 @@ async function copy(from: string, to: string, { name, rows, sha256 }: FileEntry)
   try {
     for await (const piece of createReadStream(join(from, name), { highWaterMark: PIECE })) await file.write(piece)
     const copied = await file.finish(rows)
-    if (copied.sha256 !== sha256) throw falsehood({ file: join(from, name) }, 'sha256', sha256, copied.sha256)
+    if (copied.sha256 !== sha256) throw falsehood({ file: join(from, name) }, 'sha256', sha256, copied.sha256, `. ${MENDING}`)
     await file.publish()
   } catch (error) {
     await file.abandon()

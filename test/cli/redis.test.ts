@@ -77,6 +77,9 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       expect(json((await exported()).stderr).at(-1)).toMatchObject({ type: 'exported', ranges: 5 })
     })
     expect(await hexline(['merge', dir, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
+    await hexline(['jobs', '--recheck'], { env: env() })
+    // No worker is there: nobody can say how long it will take.
+    expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/ 0 active, 5 waiting, .*\nblocks {2}\d+ of 40, \d+ blocks\/s\n/)
   })
 
   it('an export ends with its own ranges, whatever another one in the queue does', async () => {
