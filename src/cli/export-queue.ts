@@ -3,6 +3,7 @@ import type { ExportProgress } from '../../adapters/bullmq/export-progress.ts'
 import * as check from '../check.ts'
 import { createClient } from '../client/create-client.ts'
 import { checkExportOptions, type ExportDatasetOptions, resolveJob } from '../dataset/export-options.ts'
+import { checkBegun } from '../dataset/export-range.ts'
 import { OptionError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'
@@ -47,6 +48,8 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
     try {
       // The node is asked only for its chain and the end of the range.
       const { header, to } = await resolveJob(client, { ...job, stream: { ...job.stream, signal: stop.signal } })
+      // Each worker would refuse each range, again and again.
+      await checkBegun(job.dir, header)
       let isLost = false
       const queue = queueing.openQueue(({ message }) => {
         if (!isLost) messages.warn(`Redis does not answer, trying again: ${message}`)

@@ -119,6 +119,14 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   }
 }
 
+/**
+ * Throws `OptionError` where a folder of this path has been begun with other options. It need not
+ * be there: that of a worker may be on another machine.
+ */
+export async function checkBegun(dir: string, asked: DatasetHeader): Promise<void> {
+  for (const there of [await readManifest(dir), await readCommon(dir)]) if (there !== undefined) checkSame(dir, there, asked)
+}
+
 /** Ends the use of a folder. Where it has no part, and none was begun, nothing stays. */
 async function leave(dir: string, writer: PartWriter): Promise<void> {
   await writer.close()

@@ -79,6 +79,22 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     expect(await hexline(['merge', dir, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
+  it('an export with other options than its folder was started with is refused before anything is queued', async () => {
+    const dir = join(folder, 'other options')
+    await withWorker(() => hexline(exportArgs(dir), { env: env() }))
+    const others = exportArgs(dir).map((arg) => (arg === '10' ? '20' : arg))
+    const refusal = `hexline: --blocks-per-file: expected 10, which ${dir} was started with, received 20; nothing was changed`
+    for (const merged of [false, true]) {
+      if (merged) expect(await hexline(['merge', dir, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
+      const { code, stderr } = await hexline(
+        others.filter((arg) => arg !== '--json'),
+        { env: env() },
+      )
+      expect([code, stderr]).toEqual([2, `${refusal}\n`])
+    }
+    expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/^ranges {2}5 of 5 done, /)
+  })
+
   it('an export ends with its own ranges, whatever another one in the queue does', async () => {
     isBroken = true
     const broken = exportArgs(join(folder, 'other'))
