@@ -76,7 +76,10 @@ export function callSender(
       pin: request[ONLY] === undefined ? pin : undefined,
       tally,
     }
-    if (tally !== undefined) reportCall(call, tally, now)
+    if (tally !== undefined) {
+      tally.deadline = call.deadline
+      reportCall(call, tally, now)
+    }
     const reply = pipeline(call)
     return linked === undefined ? reply : reply.finally(linked.release)
   }

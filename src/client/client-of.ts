@@ -1,6 +1,6 @@
 import * as check from '../check.ts'
-import { OptionError } from '../errors.ts'
-import { byteDecoder, decodeResult, encodeArguments } from '../eth/methods.ts'
+import { CodecError, HexlineError, OptionError } from '../errors.ts'
+import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/methods.ts'
 import { withTransaction } from '../eth/send-raw-transaction.ts'
 import type { Reply } from '../rpc/call.ts'
 import { areCallsReported, reportAnswered, reportFailed } from '../rpc/call-events.ts'
@@ -13,7 +13,7 @@ import type { TurnClock } from '../wait/turn-clock.ts'
 import { callSender, type Sending, withSignal } from './call-sender.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
-import { DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, withInternals } from './internals.ts'
+import { AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, withInternals } from './internals.ts'
 import { type CallSettings, checkCallSettings, givenSettings } from './options.ts'
 import { ownParams, ownResult } from './own-json.ts'
 import { scrubError } from './scrub-error.ts'
@@ -88,6 +88,41 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
     throw reason
   }
 
+  /** Throws `CodecError`. */
+  function decoded(reply: Reply, method: string, params: readonly unknown[]): unknown {
+    const already = takeDecoded(reply)
+    if (already !== undefined) return already
+    const taken = reply.take()
+    // It is decoded in place.
+    return decodeResult(method, parts.mayKeepResults ? ownResult(taken, method) : taken, params)
+  }
+
+  /** May another endpoint answer otherwise than the one that answered? */
+  function mayDiffer(method: string, { endpoint }: Tally): boolean {
+    return endpoint !== undefined && parts.connections.length > 1 && pin === undefined && isSafe(method)
+  }
+
+  /**
+   * The result of a read of which this endpoint gave one that cannot be decoded, from one of the
+   * others, which are asked one after the other; undefined where none gives one that can.
+   */
+  async function decodedElsewhere(method: string, params: readonly unknown[], { endpoint, deadline }: Tally): Promise<{ readonly value: unknown } | undefined> {
+    const asked = [endpoint as string]
+    for (;;) {
+      const tally = new Tally()
+      const deadlineMs = Math.max(1, deadline - clock.now())
+      try {
+        const reply = await sendAndReport({ method, params, deadlineMs, [TALLY]: tally, [DECODE]: byteDecoder(method, params), [AVOID]: asked })
+        if (tally.endpoint === undefined || asked.includes(tally.endpoint)) return undefined
+        asked.push(tally.endpoint)
+        return { value: decoded(reply, method, params) }
+      } catch (error) {
+        if (!(error instanceof HexlineError)) throw error
+        if (!(error instanceof CodecError) || asked.length === parts.connections.length) return undefined
+      }
+    }
+  }
+
   const client: Client = {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
@@ -101,14 +136,11 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
         throw reason
       }
       reportAnswered(tally, reply, turn)
-      const decoded = takeDecoded(reply)
-      if (decoded !== undefined) return decoded as never
-      const taken = reply.take()
       try {
-        // It is decoded in place.
-        const value = parts.mayKeepResults ? ownResult(taken, method) : taken
-        return decodeResult(method, value, params) as never
+        return decoded(reply, method, params) as never
       } catch (error) {
+        const elsewhere = mayDiffer(method, tally) ? await decodedElsewhere(method, params, tally) : undefined
+        if (elsewhere !== undefined) return elsewhere.value as never
         throw await withTransaction(scrubError(error, parts.connections, tally), method, params)
       }
     },

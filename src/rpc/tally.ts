@@ -22,6 +22,8 @@ export class Tally implements CallTally {
   id = 0
   call: Call | undefined
   startedAt = 0
+  /** When its caller stops waiting, on the client's clock. */
+  deadline = Number.POSITIVE_INFINITY
   /** POSTs that it was in. A batch that was sent again in shorter ones counts once. */
   attempts = 0
   /** The endpoint of the last POST. */

@@ -617,6 +617,55 @@ describe('several endpoints', () => {
     expect(reads(second)).toEqual([])
   })
 
+  describe('of which one gives a result that cannot be decoded', () => {
+    const address = '0x000000000000000000000000000000000000dEaD'
+    const giving = (result: unknown) => each(({ id, method }) => ({ id, result: method === 'eth_chainId' ? '0x1' : result }))
+    /** How many calls of this method came. */
+    const asked = (server: TestServer, method: string) => server.requests.flatMap(({ entries }) => entries).filter((entry) => entry.method === method).length
+
+    test('another one is asked, and none twice', async () => {
+      const [first, second, third] = [await serve(giving({})), await serve(giving('0x')), await serve(giving('0x10'))]
+      const servers = [first, second, third]
+      expect(await clientOf([first.url, second.url, third.url], quick).call('eth_getBalance', address)).toBe(16n)
+      expect(servers.map((server) => asked(server, 'eth_getBalance'))).toEqual([1, 1, 1])
+      third.script(giving('sixteen'))
+      const error = await errorOf(clientOf([first.url, second.url, third.url], quick).call('eth_getBalance', address))
+      expect(error).toMatchObject({ name: 'CodecError', kind: 'malformed', path: 'result', received: 'an object', endpoint: `127.0.0.1:${first.port}` })
+      expect(servers.map((server) => asked(server, 'eth_getBalance'))).toEqual([2, 2, 2])
+    })
+
+    test('the error is that of the result where the others fail', async () => {
+      const [first, second] = [await serve(giving({})), await serve(failing(always('oops', { status: 500 })))]
+      const error = await errorOf(clientOf([first.url, second.url], quick).call('eth_getBalance', address))
+      expect(error).toMatchObject({ name: 'CodecError', endpoint: `127.0.0.1:${first.port}` })
+    })
+
+    test('no other is asked by a pinned client, or for what is no read', async () => {
+      const [first, second] = [await serve(giving({})), await serve(giving('0x10'))]
+      const client = clientOf([first.url, second.url], quick)
+      expect(await errorOf(client.pinned().call('eth_getBalance', address))).toMatchObject({ name: 'CodecError' })
+      expect(await errorOf(client.call('eth_newBlockFilter'))).toMatchObject({ name: 'CodecError' })
+      expect(['eth_getBalance', 'eth_newBlockFilter'].map((method) => asked(second, method))).toEqual([0, 0])
+    })
+
+    test('the signal ends the call at the other one, too', async () => {
+      const [first, second] = [await serve(giving({})), await serve(failing(silent))]
+      const stop = new AbortController()
+      const client = clientOf([first.url, second.url], quick)
+      const called = errorOf(client.with({ signal: stop.signal }).call('eth_getBalance', address))
+      await expect.poll(() => asked(second, 'eth_getBalance')).toBe(1)
+      stop.abort('enough')
+      expect(await called).toBe('enough')
+    })
+
+    test('the deadline holds for all of them', async () => {
+      const [first, second] = [await serve(giving({})), await serve(failing(silent))]
+      const client = clientOf([first.url, second.url], { ...quick, deadlineMs: 500 })
+      const error = await errorOf(client.call('eth_getBalance', address))
+      expect(error).toMatchObject({ name: 'CodecError', endpoint: `127.0.0.1:${first.port}` })
+    })
+  })
+
   test('of one host have different names', async () => {
     const server = await serve((request, response) => (request.path === '/a' ? cut : each(right))(request, response))
     expect(await read(clientOf([`${server.url}/a`, `${server.url}/b`], quick), 1)).toEqual(answerTo([1]))
