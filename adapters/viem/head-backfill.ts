@@ -13,7 +13,7 @@ interface Head {
 
 /** Missed blocks that are requested at a time. */
 const AT_A_TIME = 32
-/** How often the chain may be replaced while missed blocks are requested. */
+/** Attempts to fetch missed blocks while the chain is replaced. The last one takes what comes. */
 const ATTEMPTS = 4
 /** Notifications that wait while missed blocks are fetched. More are fetched, too. */
 const MOST_HELD = 1_000
@@ -72,8 +72,10 @@ export class HeadBackfill {
       let attemptsLeft = ATTEMPTS
       do {
         this.#isMissing = false
-        attemptsLeft--
-        if (!(await this.#fetch(attemptsLeft > 0))) this.#isMissing = true
+        if (!(await this.#fetch(attemptsLeft > 1))) {
+          attemptsLeft--
+          this.#isMissing = true
+        }
         this.#dropOld(held)
         while (held.length > 0 && !this.#isMissing) {
           // One that still has no place was replaced, unless the chain has grown up to it.
@@ -91,10 +93,10 @@ export class HeadBackfill {
   }
 
   /**
-   * Delivers the heads of all blocks that are new. False where the chain was replaced meanwhile, as
-   * far as that is `checked`.
+   * Delivers the heads of all blocks that are new. If `isChecked`, stops at a head whose parent is
+   * not the block before it, and returns false: the chain was replaced meanwhile.
    */
-  async #fetch(checked: boolean): Promise<boolean> {
+  async #fetch(isChecked: boolean): Promise<boolean> {
     const latest = await caughtUp(this.#client, this.#blocks.last?.number ?? 0, async () => (await this.#headAt('latest')).number, this.#stopping.signal)
     const kept = await this.#blocks.dropReplaced(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
     // Another endpoint may have more.
@@ -102,7 +104,7 @@ export class HeadBackfill {
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {
       const count = Math.min(AT_A_TIME, to - from + 1)
       for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) {
-        if (checked && this.#blocks.hasOther(head.number - 1, String(head.parentHash))) return false
+        if (isChecked && this.#blocks.hasOther(head.number - 1, String(head.parentHash))) return false
         this.#pass(head)
       }
     }

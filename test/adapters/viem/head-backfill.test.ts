@@ -147,6 +147,28 @@ describe('heads', () => {
     expect(errors).toEqual([])
   })
 
+  test('that were replaced after they were compared are compared again, also after several gaps', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
+    chain.mine(3)
+    let looks = 0
+    let before: unknown[] | undefined
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      if (tag === 'latest') {
+        if (++looks < 5) backfill.fill()
+        if (looks === 5) chain.mine()
+      } else if (Number(tag) === 9 && before === undefined) {
+        before = [...delivered]
+        chain.reorganise(2, 2)
+      }
+      return raw(tag === 'latest' ? chain.blocks.length - 1 : Number(tag))
+    })
+    backfill.fill()
+    await eventually(() => expect(before).toHaveLength(3))
+    await eventually(() => expect(delivered.slice(-1)).toEqual(hashes(9)))
+    expect(delivered).toEqual([...(before ?? []), ...hashes(8)])
+    expect(errors).toEqual([])
+  })
+
   test('that no node has are reported as an error, and fetched with the next ones', async () => {
     const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
     chain.mine(1)
