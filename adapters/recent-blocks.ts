@@ -20,6 +20,11 @@ export class RecentBlocks {
     return this.#last
   }
 
+  /** The number of the oldest block. */
+  get oldest(): number | undefined {
+    return this.#hashes.keys().next().value
+  }
+
   has(number: number, hash: string): boolean {
     return this.#hashes.get(number) === hash
   }

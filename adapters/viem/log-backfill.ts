@@ -31,6 +31,11 @@ const KEPT_BLOCKS = 64n
 const ASK_AGAIN_BLOCKS = 64n
 const MOST_BLOCKS_AFTER = 256n
 const MOST_LOGS_AFTER = 10_000
+/**
+ * Attempts to fetch missed logs while the chain is replaced. What the last one leaves is fetched at
+ * the next gap.
+ */
+const ATTEMPTS = 4
 
 /**
  * The logs of a subscription, with those that it has missed. What is known is the first block whose
@@ -58,6 +63,8 @@ export class LogBackfill {
   readonly #delivered = new Map<string, { readonly number: bigint; readonly log: RawLog }>()
   /** The blocks of these logs. */
   readonly #blocks = new RecentBlocks()
+  /** They may be of different branches: if the node still has one, older ones may be replaced. */
+  #areMixed = false
   #prunedAt = 0n
   /** Notifications that came while missed logs are being fetched; undefined while they are not. */
   #held: unknown[] | undefined
@@ -115,19 +122,28 @@ export class LogBackfill {
     const held: unknown[] = []
     this.#held = held
     try {
-      while (this.#isMissing) {
+      for (let attemptsLeft = ATTEMPTS; this.#isMissing; ) {
         this.#isMissing = false
         await this.#dropReplaced()
+        const { last } = this.#blocks
         const head = await this.#client.call('eth_blockNumber')
         // Another node may have answered, which lags behind.
         const to = later(head, this.#least)
         if (to < this.#from) continue
         await this.#fetch(to)
         if (to > this.#from) this.#advance(to)
+        // If the newest known block was replaced during the fetch, others may have been, too.
+        this.#areMixed = last !== undefined && (await this.#hashAt(last.number)) !== last.hash
+        // What came after another gap is not delivered before what was missed in it.
+        if (this.#isMissing) continue
+        const isLast = --attemptsLeft === 0
+        const isAgreed = this.#takeHeld(held, isLast ? -1n : to) && !this.#areMixed
+        this.#isMissing = !isAgreed && !isLast
       }
       this.#hasHole = false
       this.#least = 0n
     } catch (error) {
+      this.#areMixed = true
       if (this.#refetches) held.length = 0
       else this.#noteHole()
       if (!this.#stopping.signal.aborted) this.#onError(error)
@@ -137,6 +153,31 @@ export class LogBackfill {
       // Another gap came before it failed. After failed polls, the next poll fills it.
       if (this.#isMissing && !this.#refetches && !this.#stopping.signal.aborted) void this.fill()
     }
+  }
+
+  /**
+   * Delivers what was notified while the blocks up to `fetched` were fetched. A log of these blocks
+   * that was not fetched is of another branch. It is the new branch if a log that is known was
+   * removed before. Otherwise the branch may be older or newer: the log is left out, and the result
+   * is false. The blocks from there on are fetched again then.
+   */
+  #takeHeld(held: unknown[], fetched: bigint): boolean {
+    /** The last fetched block that is not known to be replaced. */
+    let last = fetched
+    let again: bigint | undefined
+    for (const log of held.splice(0) as RawLog[]) {
+      const number = typeof log.blockNumber === 'string' ? BigInt(log.blockNumber) : undefined
+      const isKnown = number === undefined || this.#delivered.has(keyOf(log))
+      if (log.removed !== true && !isKnown && number <= last) {
+        again = earlier(again ?? number, number)
+        continue
+      }
+      if (log.removed === true && number !== undefined && isKnown) last = earlier(last, number - 1n)
+      this.#take(log)
+    }
+    // Not before: each log that is delivered moves `#from` on.
+    if (again !== undefined) this.#from = earlier(this.#from, again)
+    return again === undefined
   }
 
   async #dropReplaced(): Promise<void> {
@@ -149,21 +190,25 @@ export class LogBackfill {
     }
     const { number: newest } = last
     const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
-    const hashAt = async (number: number) => {
-      if (number > head) return undefined
-      const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
-      return (reply.take() as { hash?: string } | null)?.hash
-    }
-    const kept = await (this.#hasHole ? this.#blocks.dropEachReplaced(hashAt) : this.#blocks.dropReplaced(hashAt))
+    const oldest = this.#blocks.oldest ?? 0
+    const hashAt = async (number: number) => (number > head ? undefined : this.#hashAt(number))
+    const kept = await (this.#areMixed ? this.#blocks.dropEachReplaced(hashAt) : this.#blocks.dropReplaced(hashAt))
+    this.#areMixed = false
     const above = BigInt(kept + 1)
     const next = kept === newest ? later(above, shallow) : this.#blocks.knows(kept) ? above : earlier(above, shallow)
     this.#from = earlier(this.#from, next)
     for (const [key, { number, log }] of [...this.#delivered].reverse()) {
-      if (number <= kept || this.#blocks.has(Number(number), String(log.blockHash))) continue
+      // Blocks before the oldest known one were not looked up.
+      if (number < oldest || this.#blocks.has(Number(number), String(log.blockHash))) continue
       this.#delivered.delete(key)
       this.#dropped.set(key, number)
       this.#deliver({ ...log, removed: true })
     }
+  }
+
+  async #hashAt(number: number): Promise<string | undefined> {
+    const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
+    return (reply.take() as { hash?: string } | null)?.hash
   }
 
   async #fetch(to: bigint): Promise<void> {
@@ -181,10 +226,10 @@ export class LogBackfill {
 
   /** Delivers a log that has not been delivered. */
   #take(log: RawLog): void {
-    const { blockNumber, blockHash, logIndex, removed } = log
+    const { blockNumber, blockHash, removed } = log
     if (typeof blockNumber !== 'string') return void this.#deliver(log)
     const number = BigInt(blockNumber)
-    const key = `${blockHash}:${logIndex}`
+    const key = keyOf(log)
     if (removed === true) {
       if (this.#dropped.delete(key)) return
       // The blocks that replace it are still to come.
@@ -193,10 +238,11 @@ export class LogBackfill {
       const isKnown = number >= later(this.#first, this.#prunedAt - KEPT_BLOCKS)
       if (!this.#delivered.delete(key) && isKnown) return
     } else {
+      // Also for a known log: one of an older block may have come after it, and replaced its block.
+      this.#blocks.add(Number(number), String(blockHash))
       if (this.#delivered.has(key)) return
       this.#dropped.delete(key)
       this.#delivered.set(key, { number, log })
-      this.#blocks.add(Number(number), String(blockHash))
       if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
       else if (this.#hasHole) this.#fillHole(number)
     }
@@ -233,6 +279,10 @@ export class LogBackfill {
     for (const [key, { number: block }] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
     for (const [key, block] of this.#dropped) if (block < number - KEPT_BLOCKS) this.#dropped.delete(key)
   }
+}
+
+function keyOf({ blockHash, logIndex }: RawLog): string {
+  return `${blockHash}:${logIndex}`
 }
 
 function later(one: bigint, other: bigint): bigint {

@@ -27,6 +27,18 @@ async function setUp() {
   return { chain, backfill, delivered, errors, logsOf, notify: (number: number) => logsOf(number).forEach((log) => void backfill.notified(log)) }
 }
 
+/** The logs without those that were removed. Each must come once, before it is removed. */
+function netOf(delivered: readonly number[]): number[] {
+  const left = new Set<number>()
+  for (const log of delivered) {
+    if (log > 0) expect(left.has(log)).toBe(false)
+    else expect(left.has(-log)).toBe(true)
+    if (log > 0) left.add(log)
+    else left.delete(-log)
+  }
+  return [...left].sort((a, b) => a - b)
+}
+
 /** The logs of the chain from block `from` on. */
 const from = ({ blocks }: { readonly blocks: readonly LiveBlock[] }, number: number) => blocks.slice(number).flatMap(({ logs }) => logs.map(nameOf))
 
@@ -85,6 +97,9 @@ describe('logs', () => {
     expect(delivered).toEqual([16, 17])
     backfill.fill()
     await eventually(() => expect(delivered).toEqual([16, 17, 12, 13, 14, 15]))
+    // Those that came before are still known.
+    await backfill.fill()
+    expect(delivered).toEqual([16, 17, 12, 13, 14, 15])
   })
 
   test('that cannot be fetched are fetched again if another gap came meanwhile', async () => {
@@ -183,9 +198,10 @@ describe('logs of replaced blocks', () => {
     notify(6)
     const [missed] = logsOf(7)
     chain.reorganise(1, 1)
-    backfill.fill()
+    const filling = backfill.fill()
     backfill.notified({ ...missed, removed: true })
-    await eventually(() => expect(delivered).toEqual([12, 13, ...from(chain, 7)]))
+    await filling
+    expect(delivered).toEqual([12, 13, ...from(chain, 7)])
     // Logs from before the start may be known otherwise.
     backfill.notified({ ...logsOf(5)[0], removed: true })
     expect(delivered.at(-1)).toBe(-10)
@@ -216,6 +232,39 @@ describe('logs of replaced blocks', () => {
     await backfill.fill()
     const before = [12, 13, 14, 15, 16, 17, 18, 19]
     expect(delivered).toEqual([...before, ...from(chain, 11), -19, -18, -17, -16, -15, -14, ...from(chain, 7).slice(0, -2)])
+  })
+
+  test('are removed at the latest by the next gap, and those of the new blocks come, where they were replaced while others were fetched', async () => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.mine(4)
+    for (const number of [6, 7, 8]) notify(number)
+    let isReplaced = false
+    // The node is asked for the head between the comparison and the request for logs.
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      const { raw } = chain.blocks[Number(tag)] as LiveBlock
+      if (Number(tag) === 8 && !isReplaced) {
+        isReplaced = true
+        chain.reorganise(3, 4)
+      }
+      return raw
+    })
+    await backfill.fill()
+    await backfill.fill()
+    expect(isReplaced).toBe(true)
+    expect(netOf(delivered)).toEqual(from(chain, 6))
+  })
+
+  test('that were held while those that replaced them were fetched are not delivered', async () => {
+    const { chain, backfill, delivered, logsOf } = await setUp()
+    chain.mine(3)
+    const stale = logsOf(7)
+    chain.reorganise(2, 3)
+    const filling = backfill.fill()
+    for (const log of stale) backfill.notified(log)
+    await filling
+    expect(delivered).toEqual(from(chain, 6))
+    await backfill.fill()
+    expect(delivered).toEqual(from(chain, 6))
   })
 
   test('are removed where the chain became shorter', async () => {
