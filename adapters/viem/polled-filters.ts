@@ -139,7 +139,7 @@ class PolledFilter {
     this.#failure = undefined
     // Begins before the poll, whose logs come after what is missing.
     let filling = this.#fillsLeft > 0 ? this.#backfill.fill() : undefined
-    if (!this.isLost) await this.#poll(ask)
+    const polled = this.isLost ? [] : await this.#poll(ask)
     if (this.isLost) {
       const head = await install()
       if (this.#isStopped) {
@@ -154,8 +154,11 @@ class PolledFilter {
     if (filling !== undefined) {
       await within(limits, filling, this.#client)
       if (this.#failure !== undefined) {
-        // What comes from now on is delivered.
-        if (this.#cannotFill) this.#fillsLeft = 0
+        // What has come, and what comes from now on, is delivered.
+        if (this.#cannotFill) {
+          this.#fillsLeft = 0
+          for (const log of polled) this.#backfill.notified(log)
+        }
         throw this.#failure
       }
       this.#fillsLeft--
@@ -168,24 +171,31 @@ class PolledFilter {
     this.#backfill.stop()
   }
 
-  /** The last fill has failed since the node has no `eth_getLogs`. */
+  /** The last fill has failed because the node has no `eth_getLogs`. */
   get #cannotFill(): boolean {
     return this.#failure instanceof RpcError && this.#failure.kind === 'unsupported'
   }
 
-  async #poll(ask: Ask): Promise<void> {
+  /** Gives the logs of the reply, which are also delivered, unless a fill fetches them. */
+  async #poll(ask: Ask): Promise<readonly unknown[]> {
     try {
       const logs = await ask('eth_getFilterChanges', [this.id])
       // Another filter has the id at this node.
-      if (Array.isArray(logs) && logs.some((log) => !isOf(this.filter, log))) this.isLost = true
+      if (!Array.isArray(logs)) return []
+      if (logs.some((log) => !isOf(this.filter, log))) {
+        this.isLost = true
+        return []
+      }
       // After a failed fill, the next one fetches these logs, too. If they were delivered now, the
       // missing ones before them would count as delivered.
-      else if (Array.isArray(logs) && (this.#failure === undefined || this.#cannotFill)) for (const log of logs) this.#backfill.notified(log)
+      if (this.#failure === undefined || this.#cannotFill) for (const log of logs) this.#backfill.notified(log)
+      return logs
     } catch (error) {
       // The node may have sent logs that never came.
       this.#fillsLeft = FILLS
       if (!isGone(error)) throw error
       this.isLost = true
+      return []
     }
   }
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client as HexlineClient } from 'hexline'
+import { createClient, type Client as HexlineClient, type Post, RpcError, replyOf } from 'hexline'
 import { hexline } from 'hexline/viem'
 import { type Address, createPublicClient, type Log, type PublicClient, parseAbiItem } from 'viem'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { PolledFilters } from '../../../adapters/viem/polled-filters.ts'
 import { eventsOf } from '../../support/events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { TOKEN, TRANSFER } from '../../support/live-chain.ts'
@@ -309,6 +310,44 @@ describe('viem’s watchEvent over HTTP delivers each log once', () => {
       ]),
     )
     expect([...one.errors, ...two.errors]).toEqual([])
+  })
+})
+
+function signal() {
+  let give = () => {}
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give }
+}
+
+describe('where the node has no eth_getLogs, the logs of the poll after one that was lost are delivered', () => {
+  test.each(['before', 'after'])('the fetch of the lost ones fails %s it is answered', async (order) => {
+    const [answered, refused] = [signal(), signal()]
+    const post: Post = async ([call]) => {
+      if (call?.method === 'eth_blockNumber') return [replyOf('0x9')]
+      if (order === 'after') await answered.given
+      setImmediate(refused.give)
+      return [new RpcError({ code: -32601, message: 'the method eth_getLogs does not exist' }, { kind: 'unsupported' })]
+    }
+    const client = createClient(post)
+    onTestFinished(() => client.close())
+    const filters = new PolledFilters(client)
+    const log = (n: number) => ({ address: TOKEN, topics: [], blockNumber: hex(n), blockHash: word(n), logIndex: '0x0', data: '0x' })
+    let next = 6
+    const ask = async (method: string) => {
+      if (method !== 'eth_getFilterChanges') return method === 'eth_blockNumber' ? '0x5' : '0x1'
+      const n = next++
+      if (n === 6) throw new Error('lost')
+      if (n === 7 && order === 'before') await refused.given
+      setImmediate(answered.give)
+      return [log(n)]
+    }
+    const id = await filters.send('eth_newFilter', [{}], ask)
+    const poll = () => filters.send('eth_getFilterChanges', [id], ask)
+    await expect(poll()).rejects.toThrow('lost')
+    await expect(poll()).rejects.toThrow('eth_getLogs')
+    expect([await poll(), await poll()]).toEqual([[log(7), log(8)], [log(9)]])
   })
 })
 
