@@ -3,6 +3,7 @@ import { checkLogOptions } from '../../src/bulk/get-logs.ts'
 import { copiedLogs } from '../../src/bulk/log-lines.ts'
 import { LogStream } from '../../src/bulk/log-stream.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
+import { clockOf, napOf } from '../../src/client/internals.ts'
 import { RecentBlocks } from '../recent-blocks.ts'
 import { caughtUp } from './caught-up.ts'
 
@@ -23,12 +24,13 @@ export interface RawFilter {
 const MOST_HELD = 10_000
 /** A notification may come this many blocks after its log was fetched, and is known by then. */
 const KEPT_BLOCKS = 64n
+/** Logs that could not be fetched are fetched again after this long, in ms, which doubles. */
+const AGAIN_MS = 1000
+const LONGEST_MS = 60_000
 /**
- * Blocks that could not be fetched are fetched again after this many more, and given up where both
- * this many blocks and this many logs have followed: until then, all logs after them are kept, so
- * that none comes twice.
+ * They are given up where both this many blocks and this many logs have followed: until then, all
+ * logs after them are kept, so that none comes twice.
  */
-const ASK_AGAIN_BLOCKS = 64n
 const MOST_BLOCKS_AFTER = 256n
 const MOST_LOGS_AFTER = 10_000
 /**
@@ -36,6 +38,14 @@ const MOST_LOGS_AFTER = 10_000
  * the next gap.
  */
 const ATTEMPTS = 4
+
+/** Who fetches again what could not be fetched. */
+export interface BackfillOptions {
+  /** The owner does, by another `fill`, and with it what was held. Default: false. */
+  readonly refetches?: boolean
+  /** How long after the first failure it is fetched again, in ms. */
+  readonly againMs?: number
+}
 
 /**
  * The logs of a subscription, with those that it has missed. What is known is the first block whose
@@ -51,7 +61,6 @@ export class LogBackfill {
   readonly #deliver: (log: unknown) => void
   readonly #onError: (error: unknown) => void
   readonly #stopping = new AbortController()
-  /** After a failed fill, the next one fetches what was held, too. */
   readonly #refetches: boolean
   /** Logs that were delivered as removed, in case the node tells of that, too. */
   readonly #dropped = new Map<string, bigint>()
@@ -74,12 +83,23 @@ export class LogBackfill {
   #least = 0n
   /** Blocks from `#from` on could not be fetched. */
   #hasHole = false
-  /** The block at which they are fetched again, and the one at which they may be given up. */
-  #askAgainAt = 0n
+  /** The block at which they may be given up. */
   #giveUpAt = 0n
+  /** How long after a failure they are fetched again, in ms: at first, and the next time. */
+  readonly #firstAgainMs: number
+  #againMs: number
+  #isAgainDue = false
 
-  constructor(client: HexlineClient, filter: RawFilter, deliver: (log: unknown) => void, onError: (error: unknown) => void, refetches = false) {
+  constructor(
+    client: HexlineClient,
+    filter: RawFilter,
+    deliver: (log: unknown) => void,
+    onError: (error: unknown) => void,
+    { refetches = false, againMs = AGAIN_MS }: BackfillOptions = {},
+  ) {
     this.#refetches = refetches
+    this.#firstAgainMs = againMs
+    this.#againMs = againMs
     this.#client = client.with({ signal: this.#stopping.signal })
     this.#filter = filter
     this.#deliver = deliver
@@ -141,6 +161,7 @@ export class LogBackfill {
         this.#isMissing = !isAgreed && !isLast
       }
       this.#hasHole = false
+      this.#againMs = this.#firstAgainMs
       this.#least = 0n
     } catch (error) {
       this.#areMixed = true
@@ -244,31 +265,32 @@ export class LogBackfill {
       this.#dropped.delete(key)
       this.#delivered.set(key, { number, log })
       if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
-      else if (this.#hasHole) this.#fillHole(number)
+      else if (this.#hasHole) this.#giveUpHole(number)
     }
     this.#deliver(log)
   }
 
-  /** What is missing is fetched with the next gap, or after some more blocks. */
+  /** What is missing is fetched with the next gap, or after some time. */
   #noteHole(): void {
-    const newest = BigInt(this.#blocks.last?.number ?? this.#from)
-    if (!this.#hasHole) this.#giveUpAt = newest + MOST_BLOCKS_AFTER
+    if (!this.#hasHole) this.#giveUpAt = BigInt(this.#blocks.last?.number ?? this.#from) + MOST_BLOCKS_AFTER
     this.#hasHole = true
-    this.#askAgainAt = newest + ASK_AGAIN_BLOCKS
+    if (this.#isAgainDue || this.#stopping.signal.aborted) return
+    this.#isAgainDue = true
+    const nap = napOf(this.#client)('eth_getLogs', clockOf(this.#client).now() + this.#againMs, this.#stopping.signal)
+    this.#againMs = Math.min(LONGEST_MS, 2 * this.#againMs)
+    const again = () => {
+      this.#isAgainDue = false
+      if (this.#hasHole && this.#held === undefined) void this.fill()
+    }
+    // Rejects when it is stopped, or the client is closed.
+    nap.over.then(again, () => {})
   }
 
-  /** Something is still missing, and a log of this block has come. */
-  #fillHole(number: bigint): void {
-    if (number >= this.#giveUpAt && this.#delivered.size > MOST_LOGS_AFTER) {
-      this.#hasHole = false
-      this.#advance(number)
-    } else if (number >= this.#askAgainAt) {
-      this.#askAgainAt = number + ASK_AGAIN_BLOCKS
-      // Once all logs that were held are delivered: during a fetch, each log moves `#from` on.
-      queueMicrotask(() => {
-        if (this.#held === undefined) void this.fill()
-      })
-    }
+  /** What is still missing is given up, if enough has come since: a log of this block, at last. */
+  #giveUpHole(number: bigint): void {
+    if (number < this.#giveUpAt || this.#delivered.size <= MOST_LOGS_AFTER) return
+    this.#hasHole = false
+    this.#advance(number)
   }
 
   /** All logs of the blocks before this one have been delivered. */

@@ -124,7 +124,7 @@ class PolledFilter {
       (error) => {
         this.#failure = error
       },
-      true,
+      { refetches: true },
     )
   }
 
