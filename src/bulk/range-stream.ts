@@ -82,7 +82,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const link = new Link()
-  const suspects = new Suspects(clockOf(client))
+  const suspects = new Suspects(clockOf(client), connectionsOf(client)?.length ?? 1)
   const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits: options.mostWaits })
   let done = 0
   let bytes = 0

@@ -31,12 +31,15 @@ interface EndpointRecord {
  */
 export class Suspects {
   readonly #clock: Clock
+  readonly #endpoints: number
   readonly #records = new Map<string, EndpointRecord>()
   #names: readonly string[] = []
   #version = 0
 
-  constructor(clock: Clock) {
+  /** Of a client with this many endpoints. */
+  constructor(clock: Clock, endpoints: number) {
     this.#clock = clock
+    this.#endpoints = endpoints
   }
 
   /** Grows when other answers become doubtful. */
@@ -79,9 +82,11 @@ export class Suspects {
   wrong(name: string): void {
     const record = this.#recordOf(name)
     if (++record.wrong < ENOUGH || this.#isAvoided(name)) return
+    // Of all endpoints, only the last one is avoided: others have just given the right blocks.
+    if (this.names.length + 1 >= this.#endpoints) this.#readmitAll()
     record.until = this.#clock.now() + record.nextMs
     record.nextMs = Math.min(LONGEST_MS, record.nextMs * 2)
-    this.#names = [...this.names, name]
+    this.#names = [...this.#names, name]
     this.#version++
   }
 
@@ -90,6 +95,11 @@ export class Suspects {
     if (this.#records.size === 0 || name === undefined) return
     const record = this.#records.get(name)
     if (record !== undefined) record.wrong = record.corrected = 0
+  }
+
+  #readmitAll(): void {
+    for (const name of this.#names) this.#recordOf(name).until = 0
+    this.#names = []
   }
 
   #recordOf(name: string): EndpointRecord {

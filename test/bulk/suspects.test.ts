@@ -11,7 +11,7 @@ const { serve, clientOf, sleep, clock } = virtualWorld()
 describe('an endpoint', () => {
   it('is suspect after three wrong blocks in a row, for a time that doubles', () => {
     let now = 0
-    const suspects = new Suspects({ ...systemClock, now: () => now })
+    const suspects = new Suspects({ ...systemClock, now: () => now }, 2)
     const wrong = (times: number) => {
       for (let i = 0; i < times; i++) suspects.wrong('a')
     }
@@ -30,9 +30,22 @@ describe('an endpoint', () => {
     expect(suspects.names).toEqual([])
   })
 
+  it('is avoided as the only one where all have been suspect', () => {
+    const suspects = new Suspects({ ...systemClock, now: () => 0 }, 2)
+    for (const [right, wrong] of [
+      ['a', 'b'],
+      ['b', 'a'],
+      ['a', 'b'],
+    ] as const) {
+      for (let i = 0; i < 3; i++) suspects.replaced(right, [wrong])
+      expect([suspects.names, suspects.isDoubtful(right, 0), suspects.isDoubtful(wrong, 0)]).toEqual([[wrong], false, true])
+    }
+    expect(suspects.version).toBe(3)
+  })
+
   it('that corrects three blocks in a row is asked anew for all before, the next time for six', () => {
     let now = 0
-    const suspects = new Suspects({ ...systemClock, now: () => now })
+    const suspects = new Suspects({ ...systemClock, now: () => now }, 2)
     const correct = (times: number) => {
       for (let i = 0; i < times; i++) suspects.replaced('a', ['a'])
     }
@@ -105,4 +118,24 @@ it('the blocks of an endpoint on another branch are not replaced one by one', as
   expect(posts).toBeLessThan(120)
   // No call was moved: those that avoid an endpoint never were at it.
   expect(moves).toEqual([])
+})
+
+it('blocks of two endpoints that were both wrong for a second are not all requested twice from then on', async () => {
+  const from = clock.now() + 300
+  let calls = 0
+  const answer = ({ method }: SeenCall) => {
+    calls++
+    return method === 'eth_getBlockByNumber' && clock.now() > from && clock.now() < from + 1000 ? { result: {} } : undefined
+  }
+  const nodes = [
+    await serve(chainAnswer({ head: 4000, gate: () => sleep(50), answer })),
+    await serve(chainAnswer({ head: 4000, gate: () => sleep(30), answer })),
+  ]
+  let last = 0n
+  for await (const { number } of getBlocks(clientOf(nodes.map(({ url }) => url) as [string, string], { retry: {} }), { from: 1, to: 4000 })) {
+    expect(number).toBe(++last)
+  }
+  expect(last).toBe(4000n)
+  // While both were avoided, 7,200.
+  expect(calls).toBeLessThan(5500)
 })
