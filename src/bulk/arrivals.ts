@@ -72,10 +72,8 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const arrived = arriving instanceof Promise ? await arriving : arriving
       if (!('isUnusable' in arrived)) {
         link?.follow(first.number, arrived.block.linked)
-        const { block, receipts } = arrived.fetched.origins
         if (wrong !== undefined) this.replaced(arrived, wrong)
-        else if (arrived.receiptsByHash !== undefined) this.#receiptsReplaced(arrived, receipts?.endpoint)
-        else if (link !== undefined) this.#suspects?.right(block.endpoint)
+        else if (link !== undefined && !arrived.isReplacement) this.#suspects?.right(arrived.fetched.origins.block.endpoint)
         return arrived
       }
       wrong ??= new WrongReplies(this.#client, this.#mostWaits)
@@ -91,10 +89,11 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     this.#suspects?.replaced(arrived.fetched.origins.block.endpoint, wrong.endpoints)
   }
 
-  /** Receipts of the block, requested by its hash, came in place of wrong ones of this endpoint. */
-  #receiptsReplaced(arrived: Arrived<B, R>, endpoint: string | undefined): void {
-    arrived.isReplacement = true
-    if (endpoint !== undefined) this.#suspects?.corrected(endpoint)
+  /** Receipts of a block, requested by its hash, came from `right` in place of wrong ones. */
+  #receiptsReplaced(right: Tally, wrong: Tally | undefined): void {
+    if (wrong?.endpoint === undefined) return
+    // Receipts requested one by one have no single origin.
+    this.#suspects?.replaced(right.endpoint ?? wrong.endpoint, [wrong.endpoint])
   }
 
   /** At once where nothing has to be requested: a block at the head is waited for. */
@@ -130,8 +129,10 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
         bytes = last
         return this.#reader.receipts(last)
       }
-      const { reply, receipts } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
-      return { block, receipts, json: { block: read.json.block, receipts: bytes }, fetched, receiptsByHash: reply, traces, fault: undefined }
+      const { reply, receipts, origin } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
+      this.#receiptsReplaced(origin, wrong.origin)
+      const json = { block: read.json.block, receipts: bytes }
+      return { block, receipts, json, fetched, receiptsByHash: reply, traces, fault: undefined, isReplacement: true }
     } catch (error) {
       if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
       // What fits no other reply may be the block.

@@ -24,7 +24,7 @@ export async function receiptsByHash<R extends { readonly linked: readonly Linke
   { block, fault, origin }: WrongReceipts,
   read: (bytes: Buffer) => R,
   signal: AbortSignal | undefined,
-): Promise<{ readonly reply: Reply; readonly receipts: R }> {
+): Promise<{ readonly reply: Reply; readonly receipts: R; readonly origin: Tally }> {
   const avoid: string[] = []
   let last = origin
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -32,7 +32,7 @@ export async function receiptsByHash<R extends { readonly linked: readonly Linke
     const fetched = await fetcher.receiptsByHash(block, signal, avoid)
     if (fetched === undefined) break
     const receipts = readIfValid(fetched.receipts, read)
-    if (receipts !== undefined && receiptsFault(block, receipts.linked) === undefined) return { reply: fetched.receipts, receipts }
+    if (receipts !== undefined && receiptsFault(block, receipts.linked) === undefined) return { reply: fetched.receipts, receipts, origin: fetched.origin }
     last = fetched.origin
   }
   throw fault

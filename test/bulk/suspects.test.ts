@@ -139,3 +139,15 @@ it('blocks of two endpoints that were both wrong for a second are not all reques
   // While both were avoided, 7,200.
   expect(calls).toBeLessThan(5500)
 })
+
+it('receipts of an endpoint whose receipts are never right are not replaced one by one', async () => {
+  const options = { head: 2000, gate: () => sleep(50) }
+  const answer = ({ method }: SeenCall) => (method === 'eth_getBlockReceipts' ? { result: [] } : undefined)
+  const nodes = [await serve(chainAnswer(options)), await serve(chainAnswer({ ...options, answer }))]
+  const client = clientOf(nodes.map(({ url }) => url) as [string, string], { retry: {} })
+  let last = 0n
+  for await (const { number } of getBlocks(client, { from: 1, to: 2000, receipts: true })) expect(number).toBe(++last)
+  expect(last).toBe(2000n)
+  // One by one, 3,900.
+  expect(nodes.reduce((sum, { requests }) => sum + requests.length, 0)).toBeLessThan(120)
+})
