@@ -134,6 +134,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const json = { block: read.json.block, receipts: bytes }
       return { block, receipts, json, fetched, receiptsByHash: reply, traces, fault: undefined, isReplacement: true }
     } catch (error) {
+      if (error instanceof CodecError && error.kind === 'malformed') return unusableBlock(error, fetched.origins.traces)
       if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
       // What fits no other reply may be the block.
       if (link !== undefined) return unusableBlock(error, fetched.origins.block)

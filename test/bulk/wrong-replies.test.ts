@@ -67,6 +67,7 @@ describe('blocks of a node that answers wrongly for a while are complete', () =>
   it.each<[string, { share: number; forMs: number }, Answer]>([
     ['with an empty object for each block', { share: 1, forMs: 2000 }, ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined)],
     ['with an empty list of receipts', { share: 1, forMs: 2000 }, ({ method }) => (method === 'eth_getBlockReceipts' ? { result: [] } : undefined)],
+    ['with traces that cannot be read', { share: 1, forMs: 2000 }, ({ method }) => (method.startsWith('debug_traceBlock') ? { result: {} } : undefined)],
     ['with blocks of another branch', { share: 1, forMs: 2000 }, branch],
     ['of which half is on another branch', { share: 0.5, forMs: 4000 }, branch],
   ])('%s', async (_, { share, forMs }, wrong) => {
@@ -75,7 +76,8 @@ describe('blocks of a node that answers wrongly for a while are complete', () =>
     const answer: Answer = (call: SeenCall, right) => (clock.now() - began < forMs && random() < share ? wrong(call, right) : undefined)
     const node = await serve(chainAnswer({ head: HEAD, gate: () => sleep(20), answer }))
     const numbers: bigint[] = []
-    for await (const { number } of getBlocks(clientOf(node.url, { retry: {} }), { from: 1, to: HEAD, receipts: true })) numbers.push(number)
+    for await (const { number } of getBlocks(clientOf(node.url, { retry: {} }), { from: 1, to: HEAD, receipts: true, traces: 'callTracer' }))
+      numbers.push(number)
     expect(numbers).toEqual(Array.from({ length: HEAD }, (_, i) => BigInt(i + 1)))
   })
 })
