@@ -25,9 +25,12 @@ export interface Arrived<B, R> extends Read<B, R> {
   readonly traces: ReadTraces | undefined
   /** What was proven of it, once that is done. */
   proof?: Proof | undefined
-  /** It, or its receipts, came in place of wrong ones. */
+  /** It, its receipts or its traces came in place of wrong ones. */
   isReplacement?: boolean | undefined
 }
+
+/** The traces of a block, if there are any. */
+type Traced = Pick<Arrived<unknown, unknown>, 'traces' | 'isReplacement'>
 
 /** What `Arrivals` may be told. */
 export interface ArrivalsOptions {
@@ -119,10 +122,10 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   /** Adds the traces, and the block's own receipts in place of others. */
   async #complete(read: Read<B, R>, fetched: Fetched, signal: AbortSignal | undefined, link: Link | undefined): Promise<Arrived<B, R> | UnusableBlock> {
     const { block, fault } = read
-    let traces: ReadTraces | undefined
+    let traced: Traced = { traces: undefined }
     try {
-      traces = await this.#traces(block.linked, fetched, signal)
-      if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, traces }
+      traced = await this.#traces(block.linked, fetched, signal)
+      if (fault === undefined) return { ...read, fetched, receiptsByHash: undefined, ...traced }
       const wrong = { block: block.linked, fault, origin: fetched.origins.receipts }
       let bytes: Buffer | undefined
       const readReceipts = (last: Buffer) => {
@@ -132,13 +135,13 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
       const { reply, receipts, origin } = await receiptsByHash(this.#fetcher, wrong, readReceipts, signal)
       this.#receiptsReplaced(origin, wrong.origin)
       const json = { block: read.json.block, receipts: bytes }
-      return { block, receipts, json, fetched, receiptsByHash: reply, traces, fault: undefined, isReplacement: true }
+      return { block, receipts, json, fetched, receiptsByHash: reply, traces: traced.traces, fault: undefined, isReplacement: true }
     } catch (error) {
       if (error instanceof CodecError && error.kind === 'malformed') return unusableBlock(error, fetched.origins.traces)
       if (!(error instanceof IntegrityError) || error.kind !== 'integrity') throw error
       // What fits no other reply may be the block.
       if (link !== undefined) return unusableBlock(error, fetched.origins.block)
-      return { ...read, fault: error, fetched, receiptsByHash: undefined, traces }
+      return { ...read, fault: error, fetched, receiptsByHash: undefined, ...traced }
     }
   }
 
@@ -146,15 +149,18 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * The traces of a block: requested again, from another endpoint if there is one, if those that
    * came are not its own. Throws `IntegrityError`.
    */
-  async #traces(block: Linked, { number, traces: first, origins }: Fetched, signal: AbortSignal | undefined): Promise<ReadTraces | undefined> {
+  async #traces(block: Linked, { number, traces: first, origins }: Fetched, signal: AbortSignal | undefined): Promise<Traced> {
     const { traces: reader } = this.#reader
-    if (reader === undefined || first === undefined) return undefined
+    if (reader === undefined || first === undefined) return { traces: undefined }
     const avoid: string[] = []
     let reply = first
     let origin = origins.traces
     for (let attempt = 1; ; attempt++) {
       const traces = readTraces(number, reader, block, bytesOf(reply))
-      if (!(traces instanceof Error)) return traces
+      if (!(traces instanceof Error)) {
+        if (attempt > 1) this.#suspects?.replaced(origin?.endpoint, avoid)
+        return { traces, isReplacement: attempt > 1 }
+      }
       if (origin?.endpoint !== undefined) avoid.push(origin.endpoint)
       const again = attempt < ATTEMPTS ? await this.#fetcher.tracesAgain(reader.form, block, signal, avoid) : undefined
       if (again === undefined) throw scrubError(traces, connectionsOf(this.#client), origin)

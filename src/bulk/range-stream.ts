@@ -134,7 +134,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       get version() {
         return suspects.version
       },
-      isUnwanted: ({ origins: { block, receipts }, at }) => suspects.isDoubtful(block.endpoint, at) || suspects.isDoubtful(receipts?.endpoint, at),
+      isUnwanted: ({ origins: { block, receipts, traces }, at }) => [block, receipts, traces].some((origin) => suspects.isDoubtful(origin?.endpoint, at)),
     }
     for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client), undefined, review)) {
       signal?.throwIfAborted()
