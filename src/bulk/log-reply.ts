@@ -170,7 +170,8 @@ export class LogAsker<T> {
         return this.read(arrived)
       } catch (error) {
         if (!isUnusable(error)) throw error
-        wrong ??= new WrongReplies(this.#client)
+        // Ranges that cannot be read are asked for in parts, and again: see `FailedRanges`.
+        wrong ??= new WrongReplies(this.#client, error instanceof IntegrityError ? undefined : attempts && attempts - 1)
         if (!(await wrong.mayAskAgain('eth_getLogs', endpoint, signal))) throw this.#failureOf(arrived, error, wrong.count)
       }
     }

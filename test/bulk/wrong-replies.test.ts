@@ -113,3 +113,15 @@ describe('logs of a node whose first five replies are wrong are complete', () =>
     expect([logs, seen]).toEqual([chain.logs(0, 300).length, 6])
   })
 })
+
+it('logs that can never be read are not waited for in each part of their range', async () => {
+  const answer = (method: string, [filter]: readonly unknown[]) =>
+    method === 'eth_getLogs' && Number((filter as { toBlock: string }).toBlock) > 2994 ? { result: {} } : undefined
+  const chain = await startLogChain({ head: 3000, logs: (number) => number % 3, answer })
+  const all = (async () => {
+    for await (const _ of getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 3000, audit: 'none' }));
+  })()
+  await expect(all).rejects.toMatchObject({ name: 'CodecError', path: 'logs' })
+  // With all waits in each part, 158, and a minute.
+  expect(chain.calls.eth_getLogs).toBeLessThan(130)
+})
