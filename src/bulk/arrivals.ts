@@ -65,17 +65,18 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
    * JSON or no block, if it does not follow `link`, or if no receipts or traces fit it. Throws what
    * is wrong with it once it was requested often enough (`WrongReplies`). Without a link, a wrong
    * block is left to verification. `avoided` names endpoints that were to be used only if there is
-   * no other.
+   * no other. `before` has the replies in place of which this one comes: its owner judges the
+   * endpoints.
    */
-  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = []): Promise<Arrived<B, R>> {
-    let wrong: WrongReplies | undefined
+  async arrive(first: Fetched, signal: AbortSignal | undefined, link?: Link, avoided: readonly string[] = [], before?: WrongReplies): Promise<Arrived<B, R>> {
+    let wrong = before
     let fetched = first
     for (;;) {
       const arriving = this.#arrive(fetched, signal, link)
       const arrived = arriving instanceof Promise ? await arriving : arriving
       if (!('isUnusable' in arrived)) {
         link?.follow(first.number, arrived.block.linked)
-        if (wrong !== undefined) this.replaced(arrived, wrong)
+        if (wrong !== undefined && before === undefined) this.replaced(arrived, wrong)
         else if (link !== undefined && !arrived.isReplacement) this.#suspects?.right(arrived.fetched.origins.block.endpoint)
         return arrived
       }

@@ -1,6 +1,6 @@
 import { HexlineError, TimeoutError } from '../errors.ts'
 import { stopWith } from '../wait/stop-with.ts'
-import type { LogAskOptions, LogQuestion, LogReply } from './log-reply.ts'
+import { isUnusable, type LogAskOptions, type LogQuestion, type LogReply } from './log-reply.ts'
 import { isPassing, isTooLate, isUnsent, mayBeTooMuch } from './log-split.ts'
 import type { RangeSize } from './range-size.ts'
 
@@ -213,7 +213,8 @@ export class FailedRanges<T> {
     let failed = to - from + 1
     let block = await tryFirst(1)
     if (block === undefined) {
-      if (!isPassing(reason)) return undefined
+      // Replies that cannot be read have been asked for again already.
+      if (!isPassing(reason) || isUnusable(reason)) return undefined
       const allOf = (whole: Part<T>) => ({ part: whole, failed, most: failed })
       // An outage of some seconds is over by then.
       const early = isTooLate(reason) ? undefined : await this.#try(question, options, ATTEMPTS_OVER_SECONDS)

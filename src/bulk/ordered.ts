@@ -36,6 +36,9 @@ export interface Review<T> {
  */
 const GROUP = 32
 
+/** Answers to an item that are dropped as unwanted, at most: the next one is taken as it is. */
+const MOST_UNWANTED = 3
+
 /** Reason for aborting a request that is no longer needed. It never reaches the consumer. */
 const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 
@@ -46,8 +49,8 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * up the consumer while later ones arrive is requested again. The first answer counts, and only the
  * first request can fail. Where more of them are in flight than large ones may be, and turn out to
  * be large, the last answers are dropped and requested again. So are those that `review` calls
- * unwanted, at most once each. Rejects with the failure of the first failed item, after all items
- * before it, and with the reason of `stop`.
+ * unwanted, at most three times each. Rejects with the failure of the first failed item, after all
+ * items before it, and with the reason of `stop`.
  */
 export async function* ordered<I, T extends Answer<I>>(
   items: Iterable<I>,
@@ -110,8 +113,8 @@ class Slot<I, T> {
   repeatedAt = 0
   /** Number of times it was requested again. */
   repeats = 0
-  /** Its answer was dropped as unwanted: the next one is taken as it is. */
-  wasUnwanted = false
+  /** Number of its answers that were dropped as unwanted. */
+  unwanted = 0
 
   constructor(item: I, position: number) {
     this.item = item
@@ -327,19 +330,19 @@ class ReorderBuffer<I, T extends Answer<I>> {
     }
   }
 
-  #isUnwanted({ state, wasUnwanted }: Slot<I, T>): boolean {
-    return state.type === 'arrived' && !wasUnwanted && (this.#review?.isUnwanted(state.value) ?? false)
+  #isUnwanted({ state, unwanted }: Slot<I, T>): boolean {
+    return state.type === 'arrived' && unwanted < MOST_UNWANTED && (this.#review?.isUnwanted(state.value) ?? false)
   }
 
   /**
    * Drops an answer. Its item gets a new slot: what is still under way for the old one counts no
    * more.
    */
-  #drop({ item, position, state, wasUnwanted }: Slot<I, T>, isUnwanted: boolean): void {
+  #drop({ item, position, state, unwanted }: Slot<I, T>, isUnwanted: boolean): void {
     if (state.type !== 'arrived') return
     this.#heldBytes -= state.value.bytes
     const slot = new Slot<I, T>(item, position)
-    slot.wasUnwanted = wasUnwanted || isUnwanted
+    slot.unwanted = unwanted + (isUnwanted ? 1 : 0)
     this.#slots[position - this.#base] = slot
     this.#addWaiting(slot)
   }

@@ -174,7 +174,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     let last = { arrived: wrong, fault }
     while (await wrongReplies.mayAskAgain('eth_getBlockByNumber', suspectOf(last.arrived.fetched, last.fault), stop.signal)) {
       releaseArrived(last.arrived)
-      const arrived = await arrivals.arrive(await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, wrongReplies.endpoints), stop.signal)
+      const fetched = await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, wrongReplies.endpoints)
+      const arrived = await arrivals.arrive(fetched, stop.signal, undefined, undefined, wrongReplies)
       try {
         await verify(arrived, previous)
         arrivals.replaced(arrived, wrongReplies)

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { backoffOf, clockOf, connectionsOf, napOf } from '../client/internals.ts'
+import { backoffOf, clockOf, connectionsOf, deadlineOf, napOf } from '../client/internals.ts'
 
 /** Waits before a question is given up: with the default of `retry`, 2.25 s in all. */
 const MOST_WAITS = 4
@@ -17,10 +17,12 @@ export class WrongReplies {
   #count = 0
   /** Times that all endpoints had been asked. */
   #rounds = 0
+  /** When it is no longer asked, on the client's clock. */
+  #deadline: number | undefined
 
   constructor(client: Client, mostWaits = MOST_WAITS) {
     this.#client = client
-    this.#mostWaits = mostWaits
+    this.#mostWaits = Math.min(MOST_WAITS, mostWaits)
   }
 
   get count(): number {
@@ -43,14 +45,13 @@ export class WrongReplies {
     const all = connectionsOf(this.#client)?.length ?? 1
     if (isOfAnother && this.#endpoints.size < all) return true
     const waits = this.#rounds++
-    if (waits > this.#mostWaits) return false
-    if (waits > 0) await this.#wait(method, waits, signal)
-    return true
-  }
-
-  #wait(method: string, waits: number, signal: AbortSignal | undefined): Promise<void> {
+    if (waits === 0) return true
     const { baseDelayMs, maxDelayMs } = backoffOf(this.#client)
-    const ms = Math.min(maxDelayMs, baseDelayMs * 2 ** (waits - 1))
-    return napOf(this.#client)(method, clockOf(this.#client).now() + ms, signal).over
+    const now = clockOf(this.#client).now()
+    const next = now + Math.min(maxDelayMs, baseDelayMs * 2 ** (waits - 1))
+    this.#deadline ??= now + deadlineOf(this.#client)
+    if (waits > this.#mostWaits || next >= this.#deadline) return false
+    await napOf(this.#client)(method, next, signal).over
+    return true
   }
 }

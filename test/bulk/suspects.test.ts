@@ -68,6 +68,7 @@ describe('an endpoint', () => {
 it.each<[string, (call: SeenCall) => { result: unknown } | undefined]>([
   ['blocks', ({ method }) => (method === 'eth_getBlockByNumber' ? { result: {} } : undefined)],
   ['receipts', ({ method }) => (method === 'eth_getBlockReceipts' ? { result: [] } : undefined)],
+  ['receipts by number', ({ method, params }) => (method === 'eth_getBlockReceipts' && String(params[0]).length < 20 ? { result: [] } : undefined)],
   ['traces', ({ method }) => (method.startsWith('debug_traceBlock') ? { result: [] } : undefined)],
 ])('wrong %s that have arrived within a second are not replaced one by one', async (what, wrong) => {
   const from = clock.now() + 500

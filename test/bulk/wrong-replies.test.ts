@@ -42,6 +42,13 @@ describe('a question with a wrong reply', () => {
     expect(await timesOf(['http://a.example'], () => 'a.example', 0)).toEqual([0])
   })
 
+  it('is not asked after the deadline of a call', async () => {
+    const wrong = new WrongReplies(clientOf('http://a.example', { ...DEFAULTS, deadlineMs: 1000 }))
+    const began = clock.now()
+    while (await wrong.mayAskAgain('eth_getLogs', 'a.example', undefined));
+    expect(clock.now() - began).toBe(450)
+  })
+
   it('is not asked again once its signal is aborted', async () => {
     const wrong = new WrongReplies(clientOf('http://a.example', DEFAULTS))
     const stop = new AbortController()
