@@ -2,6 +2,8 @@ import type { Clock } from '../wait/clock.ts'
 
 /** Wrong answers in a row that are more than chance. */
 const ENOUGH = 3
+/** After this many right answers in a row, fewer wrong ones are needed again. */
+const RIGHT_AGAIN = 100
 /** How long it is avoided at first, and at most, in ms. The time doubles. */
 const FIRST_MS = 30_000
 const LONGEST_MS = 600_000
@@ -12,8 +14,10 @@ interface EndpointRecord {
   wrong: number
   /** The same, where it gave the right ones itself, when it was asked again. */
   corrected: number
-  /** As many of these are more than chance. */
+  /** As many of either are more than chance. */
   enough: number
+  /** Right answers since the last wrong one. */
+  right: number
   /** When it is no longer avoided, and for how long it will be the next time. */
   until: number
   nextMs: number
@@ -70,6 +74,7 @@ export class Suspects {
   corrected(name: string): void {
     const record = this.#recordOf(name)
     record.wrong = 0
+    record.right = 0
     if (++record.corrected < record.enough) return
     record.corrected = 0
     // What is always wrong at first is not requested twice again and again.
@@ -81,7 +86,8 @@ export class Suspects {
   /** The endpoint gave a wrong block, and another one gave the right one. */
   wrong(name: string): void {
     const record = this.#recordOf(name)
-    if (++record.wrong < ENOUGH || this.#isAvoided(name)) return
+    record.right = 0
+    if (++record.wrong < record.enough || this.#isAvoided(name)) return
     // Of all endpoints, only the last one is avoided: others have just given the right blocks.
     if (this.names.length + 1 >= this.#endpoints) this.#readmitAll()
     record.until = this.#clock.now() + record.nextMs
@@ -94,18 +100,23 @@ export class Suspects {
   right(name: string | undefined): void {
     if (this.#records.size === 0 || name === undefined) return
     const record = this.#records.get(name)
-    if (record !== undefined) record.wrong = record.corrected = 0
+    if (record === undefined) return
+    record.wrong = 0
+    record.corrected = 0
+    if (++record.right % RIGHT_AGAIN === 0) record.enough = Math.max(ENOUGH, record.enough / 2)
   }
 
   #readmitAll(): void {
     for (const name of this.#names) this.#recordOf(name).until = 0
+    // They may all be wrong for a while.
+    for (const record of this.#records.values()) record.enough *= 2
     this.#names = []
   }
 
   #recordOf(name: string): EndpointRecord {
     let record = this.#records.get(name)
     if (record === undefined) {
-      record = { wrong: 0, corrected: 0, enough: ENOUGH, until: 0, nextMs: FIRST_MS, freshFrom: Number.NEGATIVE_INFINITY }
+      record = { wrong: 0, corrected: 0, enough: ENOUGH, right: 0, until: 0, nextMs: FIRST_MS, freshFrom: Number.NEGATIVE_INFINITY }
       this.#records.set(name, record)
     }
     return record

@@ -32,12 +32,15 @@ describe('an endpoint', () => {
 
   it('is avoided as the only one where all have been suspect', () => {
     const suspects = new Suspects({ ...systemClock, now: () => 0 }, 2)
-    for (const [right, wrong] of [
-      ['a', 'b'],
-      ['b', 'a'],
-      ['a', 'b'],
+    // Where all are wrong by turns, it takes more each time.
+    for (const [right, wrong, times] of [
+      ['a', 'b', 3],
+      ['b', 'a', 3],
+      ['a', 'b', 6],
     ] as const) {
-      for (let i = 0; i < 3; i++) suspects.replaced(right, [wrong])
+      for (let i = 1; i < times; i++) suspects.replaced(right, [wrong])
+      expect(suspects.names).not.toEqual([wrong])
+      suspects.replaced(right, [wrong])
       expect([suspects.names, suspects.isDoubtful(right, 0), suspects.isDoubtful(wrong, 0)]).toEqual([[wrong], false, true])
     }
     expect(suspects.version).toBe(3)
@@ -62,6 +65,12 @@ describe('an endpoint', () => {
     expect([suspects.isDoubtful('a', 8), suspects.version]).toEqual([false, 1])
     correct(1)
     expect([suspects.isDoubtful('a', 8), suspects.version]).toEqual([true, 2])
+    // Of the next twelve, a hundred right ones in a row leave six.
+    for (let i = 0; i < 100; i++) suspects.right('a')
+    correct(5)
+    expect(suspects.version).toBe(2)
+    correct(1)
+    expect(suspects.version).toBe(3)
   })
 })
 
