@@ -195,8 +195,9 @@ function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 
-/** The error for a block of which each of so many replies was unusable, and this the last one. */
-function neverUsable(client: Client, number: bigint | number, { why, origin }: UnusableBlock, replies: number): unknown {
+/** The error for a block after this many unusable replies. `last` is the last of them. */
+function neverUsable(client: Client, number: bigint | number, last: UnusableBlock, replies: number): unknown {
+  const { why, origin } = last
   if (!(why instanceof SyntaxError)) return scrubError(why, connectionsOf(client), origin)
   // Has no cause, since the message of a `SyntaxError` quotes the text, which may hold part of a
   // key.

@@ -204,7 +204,7 @@ export class FailedRanges<T> {
    * The largest part of a range that is answered where the range failed for this reason: its first
    * half, half of that and so on, or its first block; or the whole, after an outage. Where not even
    * the block is answered, it rejects at the deadline of the block, and is undefined at once if the
-   * failure will not pass.
+   * failure will not pass, or if replies came that cannot be used.
    */
   async #askPart(question: LogQuestion, options: RangeOptions, reason: unknown): Promise<FoundPart<T> | undefined> {
     const attempts = isTooLate(reason) ? 1 : ATTEMPTS_OF_PART
@@ -213,7 +213,7 @@ export class FailedRanges<T> {
     let failed = to - from + 1
     let block = await tryFirst(1)
     if (block === undefined) {
-      // Replies that cannot be read have been asked for again already.
+      // Those are asked for again as a whole, as often as any wrong reply.
       if (!isPassing(reason) || isUnusable(reason)) return undefined
       const allOf = (whole: Part<T>) => ({ part: whole, failed, most: failed })
       // An outage of some seconds is over by then.

@@ -286,7 +286,7 @@ export class LogAsker<T> {
     if (!this.#reader.keepsBytes) release?.()
   }
 
-  /** What a job fails with where none of so many replies to this question could be used. */
+  /** The error of a job after this many unusable replies to one question. */
   #failureOf({ span: { from, to }, tally }: LogReply<T>, error: Unusable, replies: number): HexlineError {
     const { endpoint } = tally
     if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${replies} times`, { endpoint })

@@ -149,7 +149,7 @@ export class LogStream<T> {
     const given = firstSpan(range, size.blocks)
     const earlyFirst = given && askFirst(given)
     earlyFirst?.catch(() => {})
-    const { span, tail, isFinal } = await findTarget(stoppable, this.#options)
+    const { span, tail, isFinal } = await findTarget(stoppable, { ...this.#options, signal: stop })
     const level = audit ?? (isFinal ? 'bloom' : 'none')
     const auditor = this.#auditorOf(fetcher, blocks, span, level, stop)
     this.#auditor = auditor

@@ -33,7 +33,8 @@ export interface Client {
    * `client.call('eth_getBlockByNumber', 21_000_000n, true)`. docs/methods.md lists the methods.
    * Rejects with `CodecError` before anything is sent if an argument is invalid, with `RpcError` if
    * the node answers with an error, and with other subclasses of `HexlineError` if there is no
-   * usable reply.
+   * usable reply. A read whose result cannot be decoded is sent to each other endpoint once, unless
+   * the client is pinned.
    */
   call<At extends BlockNumber, Full extends boolean>(method: 'eth_getBlockByNumber', block: At, full: Full): Promise<BlockAt<At, Full> | null>
   call<Full extends boolean>(method: 'eth_getBlockByHash', blockHash: Hash, full: Full): Promise<Block<Full> | null>

@@ -121,6 +121,17 @@ describe('logs of a node whose first five replies are wrong are complete', () =>
   })
 })
 
+it('logs of which nothing can ever be read end the job after few replies', async () => {
+  const chain = await startLogChain({ head: 300, answer: (method) => (method === 'eth_getLogs' ? { result: {} } : undefined) })
+  const all = (async () => {
+    for await (const _ of getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 300, audit: 'none' }));
+  })()
+  await expect(all).rejects.toMatchObject({ name: 'CodecError', path: 'logs' })
+  // Three to the range and to its first block, and six to the range again; 18 where the first block
+  // is waited for, too.
+  expect(chain.calls.eth_getLogs).toBe(12)
+})
+
 it('logs that can never be read are not waited for in each part of their range', async () => {
   const answer = (method: string, [filter]: readonly unknown[]) =>
     method === 'eth_getLogs' && Number((filter as { toBlock: string }).toBlock) > 2994 ? { result: {} } : undefined

@@ -657,13 +657,6 @@ describe('several endpoints', () => {
       stop.abort('enough')
       expect(await called).toBe('enough')
     })
-
-    test('the deadline holds for all of them', async () => {
-      const [first, second] = [await serve(giving({})), await serve(failing(silent))]
-      const client = clientOf([first.url, second.url], { ...quick, deadlineMs: 500 })
-      const error = await errorOf(client.call('eth_getBalance', address))
-      expect(error).toMatchObject({ name: 'CodecError', endpoint: `127.0.0.1:${first.port}` })
-    })
   })
 
   test('of one host have different names', async () => {
