@@ -20,18 +20,8 @@ export class RecentBlocks {
     return this.#last
   }
 
-  /** The number of the oldest block. */
-  get oldest(): number | undefined {
-    return this.#hashes.keys().next().value
-  }
-
   has(number: number, hash: string): boolean {
     return this.#hashes.get(number) === hash
-  }
-
-  /** Whether a block is known at this number. */
-  knows(number: number): boolean {
-    return this.#hashes.has(number)
   }
 
   /** Whether another block is known at this number. */
@@ -49,44 +39,29 @@ export class RecentBlocks {
     if (this.#hashes.size > MOST) this.#hashes.delete(this.#hashes.keys().next().value as number)
   }
 
-  /**
-   * Forgets the blocks that the node has replaced. Gives the number of the newest block that it
-   * still has; the number below all known blocks where it has none of them.
-   */
+  /** Forgets the blocks that the node has replaced. Gives what `newestKept` does. */
   async dropReplaced(hashAt: HashAt): Promise<number> {
+    const number = await this.newestKept(hashAt)
+    const hash = this.#hashes.get(number)
+    this.#dropFrom(number + 1)
+    this.#last = hash === undefined ? undefined : { number, hash }
+    return number
+  }
+
+  /**
+   * The number of the newest block that the node still has; the number below all known blocks where
+   * it has none of them.
+   */
+  async newestKept(hashAt: HashAt): Promise<number> {
     const known = [...this.#hashes].reverse()
-    const lowest = known.at(-1)?.[0] ?? 0
     for (let i = 0, at = 0; at < known.length; i++) {
       const looked = known.slice(at, at + (STEPS[i] ?? MOST))
       at += looked.length
       const hashes = await Promise.all(looked.map(([number]) => hashAt(number)))
       const kept = looked.find(([, hash], place) => hash === hashes[place])
-      if (kept === undefined) continue
-      this.#dropFrom(kept[0] + 1)
-      this.#last = { number: kept[0], hash: kept[1] }
-      return kept[0]
+      if (kept !== undefined) return kept[0]
     }
-    this.#dropFrom(lowest)
-    this.#last = undefined
-    return lowest - 1
-  }
-
-  /**
-   * The same where blocks may have been replaced below some that the node still has, since some
-   * were not added: each block is looked up. Gives the number of the newest one below all that were
-   * replaced.
-   */
-  async dropEachReplaced(hashAt: HashAt): Promise<number> {
-    const known = [...this.#hashes]
-    const hashes = await Promise.all(known.map(([number]) => hashAt(number)))
-    const kept = known.filter(([, hash], i) => hash === hashes[i])
-    this.#hashes.clear()
-    for (const [number, hash] of kept) this.#hashes.set(number, hash)
-    const last = kept.at(-1)
-    this.#last = last && { number: last[0], hash: last[1] }
-    const first = known.findIndex(([, hash], i) => hash !== hashes[i])
-    const below = first < 0 ? known.at(-1) : known[first - 1]
-    return below?.[0] ?? (known[0]?.[0] ?? 0) - 1
+    return (known.at(-1)?.[0] ?? 0) - 1
   }
 
   #dropFrom(number: number): void {

@@ -98,7 +98,7 @@ export class HeadBackfill {
    */
   async #fetch(isChecked: boolean): Promise<boolean> {
     const latest = await caughtUp(this.#client, this.#blocks.last?.number ?? 0, async () => (await this.#headAt('latest')).number, this.#stopping.signal)
-    const kept = await this.#blocks.dropReplaced(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
+    const kept = await this.#blocks.newestKept(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
     // Another endpoint may have more.
     const to = Math.max(latest, this.#told)
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {

@@ -1,91 +1,59 @@
-import type { Address, LogTopic } from 'viem'
-import { checkLogOptions } from '../../src/bulk/get-logs.ts'
-import { copiedLogs } from '../../src/bulk/log-lines.ts'
-import { LogStream } from '../../src/bulk/log-stream.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { clockOf, napOf } from '../../src/client/internals.ts'
-import { RecentBlocks } from '../recent-blocks.ts'
-import { caughtUp } from './caught-up.ts'
-
-/** A log as the node sent it. */
-interface RawLog {
-  readonly blockNumber?: string | null
-  readonly blockHash?: string | null
-  readonly logIndex?: string | null
-  readonly removed?: boolean
-}
-
-export interface RawFilter {
-  readonly address?: Address | Address[] | undefined
-  readonly topics?: LogTopic[] | undefined
-}
+import { IntegrityError } from '../../src/errors.ts'
+import { numberOf, type RawLog } from './delivered-logs.ts'
+import { type RawFilter, type SyncedBlocks, SyncedLogs } from './synced-logs.ts'
 
 /** Notifications that wait while missed logs are fetched. More are fetched, too. */
 const MOST_HELD = 10_000
-/** A notification may come this many blocks after its log was fetched, and is known by then. */
-const KEPT_BLOCKS = 64n
-/** Logs that could not be fetched are fetched again after this long, in ms, which doubles. */
+/**
+ * Missed logs are fetched twice, those of the last blocks at least. The first time, a node may have
+ * answered that lags behind the one with the subscription, or is on another branch.
+ */
+const FILLS = 2
+const LAST_BLOCKS = 16
+/** Attempts each time, while the chain is replaced or nodes disagree. */
+const ATTEMPTS = 4
+/** How long after one of them the next one is made, in ms. */
+const PAUSE_MS = 250
+/** How long after the first time the second one is, in ms. It doubles after each failure. */
 const AGAIN_MS = 1000
 const LONGEST_MS = 60_000
 /**
- * They are given up where both this many blocks and this many logs have followed: until then, all
- * logs after them are kept, so that none comes twice.
+ * What cannot be fetched is given up where both this many blocks and this many logs have followed.
+ * Until then, all logs after it are kept, so that none comes twice.
  */
-const MOST_BLOCKS_AFTER = 256n
+const MOST_BLOCKS_AFTER = 256
 const MOST_LOGS_AFTER = 10_000
-/**
- * Attempts to fetch missed logs while the chain is replaced. What the last one leaves is fetched at
- * the next gap.
- */
-const ATTEMPTS = 4
 
-/** Who fetches again what could not be fetched. */
+/** Who fetches missed logs again. */
 export interface BackfillOptions {
-  /** The owner does, by another `fill`, and with it what was held. Default: false. */
+  /** The owner: by `refill`, until `isSettled`. What was held is fetched, too. Default: false. */
   readonly refetches?: boolean
-  /** How long after the first failure it is fetched again, in ms. */
+  /** How long after the first time, in ms. */
   readonly againMs?: number
 }
 
-/**
- * The logs of a subscription, with those that it has missed. What is known is the first block whose
- * logs may not all have been delivered, and which logs from that block on have been: so a range can
- * be fetched again, and no log comes twice.
- *
- * Blocks may have been replaced while the socket was not open. Their logs are delivered again with
- * `removed: true`, newest first, and then those of the new blocks.
- */
+/** The logs of a subscription, with those that it has missed: each once, unless it was removed. */
 export class LogBackfill {
   readonly #client: HexlineClient
-  readonly #filter: RawFilter
+  readonly #logs: SyncedLogs
   readonly #deliver: (log: unknown) => void
   readonly #onError: (error: unknown) => void
-  readonly #stopping = new AbortController()
   readonly #refetches: boolean
-  /** Logs that were delivered as removed, in case the node tells of that, too. */
-  readonly #dropped = new Map<string, bigint>()
-  /** The first block whose logs are to be delivered. */
-  #first = 0n
-  /** The first block whose logs may not all have been delivered. */
-  #from = 0n
-  /** Logs of the last blocks that have been delivered, with their blocks, in their order. */
-  readonly #delivered = new Map<string, { readonly number: bigint; readonly log: RawLog }>()
-  /** The blocks of these logs. */
-  readonly #blocks = new RecentBlocks()
-  /** They may be of different branches: if the node still has one, older ones may be replaced. */
-  #areMixed = false
-  #prunedAt = 0n
+  readonly #stopping = new AbortController()
+  /** How often missed logs are still to be fetched. */
+  #fillsLeft = 0
+  /** The block at which what is missing may be given up. */
+  #giveUpAt = 0
+  /** A block that a node has, up to which logs may be missing. */
+  #least = 0
   /** Notifications that came while missed logs are being fetched; undefined while they are not. */
-  #held: unknown[] | undefined
+  #held: RawLog[] | undefined
+  /** More has been missed since they are being fetched. */
   #isMissing = false
   #filling = Promise.resolve()
-  /** A block that a node has, up to which something may be missing. */
-  #least = 0n
-  /** Blocks from `#from` on could not be fetched. */
-  #hasHole = false
-  /** The block at which they may be given up. */
-  #giveUpAt = 0n
-  /** How long after a failure they are fetched again, in ms: at first, and the next time. */
+  /** How long until they are fetched again, in ms: after a success, and after a failure. */
   readonly #firstAgainMs: number
   #againMs: number
   #isAgainDue = false
@@ -97,41 +65,62 @@ export class LogBackfill {
     onError: (error: unknown) => void,
     { refetches = false, againMs = AGAIN_MS }: BackfillOptions = {},
   ) {
+    const { signal } = this.#stopping
+    this.#client = client.with({ signal })
+    this.#logs = new SyncedLogs(this.#client, filter, deliver, signal)
+    this.#deliver = deliver
+    this.#onError = onError
     this.#refetches = refetches
     this.#firstAgainMs = againMs
     this.#againMs = againMs
-    this.#client = client.with({ signal: this.#stopping.signal })
-    this.#filter = filter
-    this.#deliver = deliver
-    this.#onError = onError
   }
 
   /** Before the subscription, which covers the blocks from here on. */
   async start(): Promise<void> {
-    this.startAt((await this.#client.call('eth_blockNumber')) + 1n)
+    this.startAt(Number(await this.#client.call('eth_blockNumber')) + 1)
   }
 
   /** The first block whose logs are to be delivered, where it is known. */
-  startAt(number: bigint): void {
-    this.#first = number
-    this.#from = number
+  startAt(number: number): void {
+    this.#logs.startAt(number)
   }
 
   notified(log: unknown): void {
     if (this.#held === undefined) this.#take(log as RawLog)
-    else if (this.#held.length < MOST_HELD) this.#held.push(log)
-    else this.#isMissing = true
+    else if (this.#held.push(log as RawLog) > MOST_HELD) this.#fetchHeld(this.#held)
   }
 
   /**
-   * Something may have been missed, at least up to the block `least`: it is delivered before what
+   * Logs may have been missed, at least up to the block `least`: they are delivered before what
    * comes now. Resolves once that is done, or has failed.
    */
-  fill(least = 0n): Promise<void> {
-    this.#isMissing = true
-    if (least > 0n) this.#least = least
+  fill(least = 0): Promise<void> {
+    this.missed(least)
+    return this.refill()
+  }
+
+  /** The same, if they are fetched later. */
+  missed(least = 0): void {
+    this.#least = Math.max(this.#least, least)
+    this.#unsettle(FILLS)
+    if (this.#held !== undefined) this.#fetchHeld(this.#held)
+  }
+
+  /** Whether nothing is missing, as far as is known. */
+  get isSettled(): boolean {
+    return this.#fillsLeft === 0
+  }
+
+  /** Fetches what was missed, once more. */
+  refill(): Promise<void> {
     if (this.#held === undefined) this.#filling = this.#fill()
     return this.#filling
+  }
+
+  /** What was missed will never come. */
+  giveUp(): void {
+    this.#fillsLeft = 0
+    this.#logs.isMixed = false
   }
 
   stop(): void {
@@ -139,178 +128,111 @@ export class LogBackfill {
   }
 
   async #fill(): Promise<void> {
-    const held: unknown[] = []
+    const held: RawLog[] = []
     this.#held = held
     try {
-      for (let attemptsLeft = ATTEMPTS; this.#isMissing; ) {
-        this.#isMissing = false
-        await this.#dropReplaced()
-        const { last } = this.#blocks
-        const head = await this.#client.call('eth_blockNumber')
-        // Another node may have answered, which lags behind.
-        const to = later(head, this.#least)
-        if (to < this.#from) continue
-        await this.#fetch(to)
-        if (to > this.#from) this.#advance(to)
-        // If the newest known block was replaced during the fetch, others may have been, too.
-        this.#areMixed = last !== undefined && (await this.#hashAt(last.number)) !== last.hash
-        // What came after another gap is not delivered before what was missed in it.
-        if (this.#isMissing) continue
-        const isLast = --attemptsLeft === 0
-        const isAgreed = this.#takeHeld(held, isLast ? -1n : to) && !this.#areMixed
-        this.#isMissing = !isAgreed && !isLast
-      }
-      this.#hasHole = false
+      await this.#catchUp(held)
       this.#againMs = this.#firstAgainMs
-      this.#least = 0n
     } catch (error) {
-      this.#areMixed = true
       if (this.#refetches) held.length = 0
-      else this.#noteHole()
-      if (!this.#stopping.signal.aborted) this.#onError(error)
+      if (!this.#isStopped) this.#onError(error)
     } finally {
       this.#held = undefined
-      if (!this.#stopping.signal.aborted) for (const log of held) this.#take(log as RawLog)
-      // Another gap came before it failed. After failed polls, the next poll fills it.
-      if (this.#isMissing && !this.#refetches && !this.#stopping.signal.aborted) void this.fill()
+      if (!this.#isStopped) for (const log of held) this.#take(log)
+      this.#fillLater()
     }
+  }
+
+  async #catchUp(held: RawLog[]): Promise<void> {
+    for (let attemptsLeft = ATTEMPTS; attemptsLeft > 0; attemptsLeft--) {
+      try {
+        let blocks: SyncedBlocks
+        do {
+          this.#isMissing = false
+          blocks = await this.#logs.sync(this.#least)
+          // What came after another gap is not delivered before what was missed in it.
+        } while (this.#isMissing)
+        if (this.#takeHeld(held, blocks)) return this.#filled(blocks.to)
+        this.#logs.isMixed = true
+      } catch (error) {
+        if (!(error instanceof IntegrityError) || attemptsLeft === 1) throw error
+      }
+      await this.#pause(PAUSE_MS)
+    }
+  }
+
+  /** The logs up to the block `to` are those that a node has. */
+  #filled(to: number): void {
+    if (!this.#logs.isMixed && !this.isSettled) this.#fillsLeft--
+    if (this.isSettled) this.#least = 0
+    else this.#logs.recheckFrom(to - LAST_BLOCKS + 1)
   }
 
   /**
-   * Delivers what was notified while the blocks up to `fetched` were fetched. A log of these blocks
-   * that was not fetched is of another branch. It is the new branch if a log that is known was
-   * removed before. Otherwise the branch may be older or newer: the log is left out, and the result
-   * is false. The blocks from there on are fetched again then.
+   * Takes what was notified while the logs of these blocks were fetched. One of them that was not
+   * fetched is of another branch. It is the new branch if a log that is known was removed before.
+   * Otherwise the branch may be older or newer: the log is left out, and the result is false. The
+   * blocks are to be fetched again then.
    */
-  #takeHeld(held: unknown[], fetched: bigint): boolean {
-    /** The last fetched block that is not known to be replaced. */
-    let last = fetched
-    let again: bigint | undefined
-    for (const log of held.splice(0) as RawLog[]) {
-      const number = typeof log.blockNumber === 'string' ? BigInt(log.blockNumber) : undefined
-      const isKnown = number === undefined || this.#delivered.has(keyOf(log))
-      if (log.removed !== true && !isKnown && number <= last) {
-        again = earlier(again ?? number, number)
-        continue
-      }
-      if (log.removed === true && number !== undefined && isKnown) last = earlier(last, number - 1n)
-      this.#take(log)
+  #takeHeld(held: RawLog[], { from, to }: SyncedBlocks): boolean {
+    /** The last of the blocks that is not known to be replaced. */
+    let last = to
+    let isAgreed = true
+    for (const log of held.splice(0)) {
+      const number = numberOf(log) ?? Number.POSITIVE_INFINITY
+      const isKnown = this.#logs.has(log)
+      if (log.removed === true && isKnown) last = Math.min(last, number - 1)
+      if (log.removed !== true && !isKnown && number >= from && number <= last) isAgreed = false
+      else this.#take(log)
     }
-    // Not before: each log that is delivered moves `#from` on.
-    if (again !== undefined) this.#from = earlier(this.#from, again)
-    return again === undefined
+    return isAgreed
   }
 
-  async #dropReplaced(): Promise<void> {
-    const { last } = this.#blocks
-    // Only blocks with logs are known. Others may have been replaced, but not deeply.
-    const shallow = later(this.#first, this.#from - KEPT_BLOCKS)
-    if (last === undefined) {
-      this.#from = earlier(this.#from, shallow)
-      return
-    }
-    const { number: newest } = last
-    const head = await caughtUp(this.#client, last.number, async () => Number(await this.#client.call('eth_blockNumber')), this.#stopping.signal)
-    const oldest = this.#blocks.oldest ?? 0
-    const hashAt = async (number: number) => (number > head ? undefined : this.#hashAt(number))
-    const kept = await (this.#areMixed ? this.#blocks.dropEachReplaced(hashAt) : this.#blocks.dropReplaced(hashAt))
-    this.#areMixed = false
-    const above = BigInt(kept + 1)
-    const next = kept === newest ? later(above, shallow) : this.#blocks.knows(kept) ? above : earlier(above, shallow)
-    this.#from = earlier(this.#from, next)
-    for (const [key, { number, log }] of [...this.#delivered].reverse()) {
-      // Blocks before the oldest known one were not looked up.
-      if (number < oldest || this.#blocks.has(Number(number), String(log.blockHash))) continue
-      this.#delivered.delete(key)
-      this.#dropped.set(key, number)
-      this.#deliver({ ...log, removed: true })
-    }
+  /** Blocks may have been replaced since these were notified: their logs are fetched instead. */
+  #fetchHeld(held: RawLog[]): void {
+    for (const log of held.splice(0)) if (log.removed !== true) this.#least = Math.max(this.#least, numberOf(log) ?? 0)
+    this.#isMissing = true
   }
 
-  async #hashAt(number: number): Promise<string | undefined> {
-    const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
-    return (reply.take() as { hash?: string } | null)?.hash
-  }
-
-  async #fetch(to: bigint): Promise<void> {
-    const { address, topics } = this.#filter
-    const options = {
-      from: this.#from,
-      to,
-      audit: 'none' as const,
-      ...(address !== undefined && { address }),
-      ...(topics !== undefined && { topics: topics as [] }),
-    }
-    const stream = new LogStream(this.#client, checkLogOptions(options), copiedLogs())
-    for await (const { items } of stream.pages()) for (const { json } of items) this.#take(JSON.parse(json.toString()) as RawLog)
-  }
-
-  /** Delivers a log that has not been delivered. */
   #take(log: RawLog): void {
-    const { blockNumber, blockHash, removed } = log
-    if (typeof blockNumber !== 'string') return void this.#deliver(log)
-    const number = BigInt(blockNumber)
-    const key = keyOf(log)
-    if (removed === true) {
-      if (this.#dropped.delete(key)) return
-      // The blocks that replace it are still to come.
-      this.#from = earlier(this.#from, number)
-      // It came and went while nobody listened: there is nothing to undo.
-      const isKnown = number >= later(this.#first, this.#prunedAt - KEPT_BLOCKS)
-      if (!this.#delivered.delete(key) && isKnown) return
-    } else {
-      // Also for a known log: one of an older block may have come after it, and replaced its block.
-      this.#blocks.add(Number(number), String(blockHash))
-      if (this.#delivered.has(key)) return
-      this.#dropped.delete(key)
-      this.#delivered.set(key, { number, log })
-      if (number > this.#from && (this.#held !== undefined || !this.#hasHole)) this.#advance(number)
-      else if (this.#hasHole) this.#giveUpHole(number)
-    }
-    this.#deliver(log)
+    const number = numberOf(log)
+    if (number === undefined) this.#deliver(log)
+    else if (log.removed === true) this.#logs.remove(log)
+    else this.#add(log, number)
   }
 
-  /** What is missing is fetched with the next gap, or after some time. */
-  #noteHole(): void {
-    if (!this.#hasHole) this.#giveUpAt = BigInt(this.#blocks.last?.number ?? this.#from) + MOST_BLOCKS_AFTER
-    this.#hasHole = true
-    if (this.#isAgainDue || this.#stopping.signal.aborted) return
+  #add(log: RawLog, number: number): void {
+    this.#logs.add(log)
+    if (this.#logs.isMixed && this.isSettled) {
+      this.#unsettle(1)
+      if (this.#held === undefined) this.#fillLater()
+    }
+    if (number >= this.#giveUpAt && this.#logs.size > MOST_LOGS_AFTER) this.giveUp()
+    if (this.isSettled) this.#logs.advance(number)
+  }
+
+  #unsettle(fills: number): void {
+    if (this.isSettled) this.#giveUpAt = this.#logs.newest + MOST_BLOCKS_AFTER
+    this.#fillsLeft = Math.max(this.#fillsLeft, fills)
+  }
+
+  #fillLater(): void {
+    if (this.isSettled || this.#refetches || this.#isAgainDue || this.#isStopped) return
     this.#isAgainDue = true
-    const nap = napOf(this.#client)('eth_getLogs', clockOf(this.#client).now() + this.#againMs, this.#stopping.signal)
-    this.#againMs = Math.min(LONGEST_MS, 2 * this.#againMs)
     const again = () => {
       this.#isAgainDue = false
-      if (this.#hasHole && this.#held === undefined) void this.fill()
+      if (!this.isSettled) void this.refill()
     }
     // Rejects when it is stopped, or the client is closed.
-    nap.over.then(again, () => {})
+    this.#pause(this.#againMs).then(again, () => {})
+    this.#againMs = Math.min(LONGEST_MS, 2 * this.#againMs)
   }
 
-  /** What is still missing is given up, if enough has come since: a log of this block, at last. */
-  #giveUpHole(number: bigint): void {
-    if (number < this.#giveUpAt || this.#delivered.size <= MOST_LOGS_AFTER) return
-    this.#hasHole = false
-    this.#advance(number)
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted
   }
 
-  /** All logs of the blocks before this one have been delivered. */
-  #advance(number: bigint): void {
-    this.#from = number
-    if (number - this.#prunedAt < KEPT_BLOCKS) return
-    this.#prunedAt = number
-    for (const [key, { number: block }] of this.#delivered) if (block < number - KEPT_BLOCKS) this.#delivered.delete(key)
-    for (const [key, block] of this.#dropped) if (block < number - KEPT_BLOCKS) this.#dropped.delete(key)
+  #pause(ms: number): Promise<void> {
+    return napOf(this.#client)('eth_getLogs', clockOf(this.#client).now() + ms, this.#stopping.signal).over
   }
-}
-
-function keyOf({ blockHash, logIndex }: RawLog): string {
-  return `${blockHash}:${logIndex}`
-}
-
-function later(one: bigint, other: bigint): bigint {
-  return one > other ? one : other
-}
-
-function earlier(one: bigint, other: bigint): bigint {
-  return one < other ? one : other
 }

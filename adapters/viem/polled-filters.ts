@@ -1,7 +1,8 @@
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { clockOf, napOf } from '../../src/client/internals.ts'
 import { type ErrorKind, RpcError, TimeoutError } from '../../src/errors.ts'
-import { LogBackfill, type RawFilter } from './log-backfill.ts'
+import { LogBackfill } from './log-backfill.ts'
+import type { RawFilter } from './synced-logs.ts'
 
 /** Sends a call, and gives its result. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>
@@ -16,12 +17,6 @@ export interface Limits {
  * Most filters that are known: beyond, the one that was not polled for longest is left to the node.
  */
 const MOST = 10_000
-/**
- * Polls that fetch what may be missing, after a filter was lost. The first may have been answered
- * by a node that lags behind the one with the new filter.
- */
-const FILLS = 2
-
 /**
  * Log filters that outlive the node's, for viem's watch actions without a subscription. A node
  * drops a filter after minutes without a poll, or when it restarts. Another node behind the same
@@ -109,7 +104,6 @@ class PolledFilter {
   readonly #backfill: LogBackfill
   /** Logs for the next poll. */
   readonly #logs: unknown[] = []
-  #fillsLeft = 0
   #isStopped = false
   /** Why the last fill has failed. */
   #failure: unknown
@@ -131,14 +125,14 @@ class PolledFilter {
   startAfter(head: bigint): void {
     const { fromBlock } = this.filter
     const first = isNumber(fromBlock) ? BigInt(fromBlock) : 0n
-    this.#backfill.startAt(first > head ? first : head + 1n)
+    this.#backfill.startAt(Number(first > head ? first : head + 1n))
   }
 
   /** The logs since the last poll. Rejects while what may be missing cannot be fetched. */
   async changes(ask: Ask, install: () => Promise<bigint | undefined>, limits: Limits): Promise<unknown[]> {
     this.#failure = undefined
     // Begins before the poll, whose logs come after what is missing.
-    let filling = this.#fillsLeft > 0 ? this.#backfill.fill() : undefined
+    let filling = this.#backfill.isSettled ? undefined : this.#backfill.refill()
     const polled = this.isLost ? [] : await this.#poll(ask)
     if (this.isLost) {
       const head = await install()
@@ -147,21 +141,19 @@ class PolledFilter {
         return []
       }
       this.isLost = false
-      this.#fillsLeft = FILLS
       // The new filter has no logs of the blocks up to that one.
-      filling = this.#backfill.fill(head)
+      filling = this.#backfill.fill(head === undefined ? 0 : Number(head))
     }
     if (filling !== undefined) {
       await within(limits, filling, this.#client)
       if (this.#failure !== undefined) {
         // What has come, and what comes from now on, is delivered.
         if (this.#cannotFill) {
-          this.#fillsLeft = 0
+          this.#backfill.giveUp()
           for (const log of polled) this.#backfill.notified(log)
         }
         throw this.#failure
       }
-      this.#fillsLeft--
     }
     return this.#logs.splice(0)
   }
@@ -192,7 +184,7 @@ class PolledFilter {
       return logs
     } catch (error) {
       // The node may have sent logs that never came.
-      this.#fillsLeft = FILLS
+      this.#backfill.missed()
       if (!isGone(error)) throw error
       this.isLost = true
       return []

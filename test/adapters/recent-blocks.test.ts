@@ -48,18 +48,6 @@ describe('the newest block that the node still has', () => {
     expect(blocks.last).toBeUndefined()
   })
 
-  test('is found below blocks that the node still has, if each is looked up, and the replaced ones are forgotten', async () => {
-    const blocks = blocksOf(1, 9)
-    expect(await blocks.dropEachReplaced(async (number) => (number === 4 || number === 6 ? `b${number}` : `a${number}`))).toBe(3)
-    expect([1, 3, 4, 5, 6, 9].map((number) => blocks.knows(number))).toEqual([true, true, false, true, false, true])
-    expect(await blocks.dropEachReplaced(async (number) => `a${number}`)).toBe(9)
-    expect(blocks.last).toEqual({ number: 9, hash: 'a9' })
-    expect(await blocks.dropEachReplaced(async (number) => (number === 9 ? 'a9' : undefined))).toBe(0)
-    expect(blocks.last).toEqual({ number: 9, hash: 'a9' })
-    expect(await blocks.dropEachReplaced(async () => undefined)).toBe(8)
-    expect(blocks.last).toBeUndefined()
-  })
-
   test('is found at any depth, also where numbers are missing, and those above are forgotten', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -138,7 +138,8 @@ function transactionOf({ hash }: ForkBlock): string {
   return `0x7a${hash.slice(4)}`
 }
 
-function logsOf(block: ForkBlock): Record<string, unknown>[] {
+/** Its logs as the node sends them. */
+export function logsOf(block: ForkBlock): Record<string, unknown>[] {
   return Array.from({ length: block.logs }, (_, i) => ({
     address: CONTRACT,
     topics: [TOPIC],

@@ -102,6 +102,22 @@ describe('logs', () => {
     expect(delivered).toEqual([16, 17, 12, 13, 14, 15])
   })
 
+  test('that a node which lags gave nothing of are fetched a second time', async () => {
+    const { chain, backfill, delivered } = await setUp(1)
+    chain.mine(3)
+    let head = 7
+    chain.answers.set('eth_blockNumber', () => `0x${head.toString(16)}`)
+    await backfill.fill()
+    expect(delivered).toEqual([12, 13, 14, 15])
+    head = 8
+    await eventually(() => expect(delivered).toEqual(from(chain, 6)))
+    expect(backfill.isSettled).toBe(true)
+    // After that, only with another gap.
+    const { length } = chain.calls
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(chain.calls).toHaveLength(length)
+  })
+
   test('that cannot be fetched are fetched again if another gap came meanwhile', async () => {
     const { chain, backfill, delivered, errors } = await setUp()
     chain.answers.set('eth_blockNumber', () => (errors.length === 0 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
@@ -229,24 +245,42 @@ describe('logs of replaced blocks', () => {
     expect(delivered).toEqual([...before, ...from(chain, 11), -19, -18, -17, -16, -15, -14, ...from(chain, 7).slice(0, -2)])
   })
 
-  test('are removed at the latest by the next gap, and those of the new blocks come, where they were replaced while others were fetched', async () => {
-    const { chain, backfill, delivered, notify } = await setUp()
+  test('are removed, and those of the new blocks come, where they were replaced while others were fetched', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
     chain.mine(4)
     for (const number of [6, 7, 8]) notify(number)
     let isReplaced = false
-    // The node is asked for the head between the comparison and the request for logs.
-    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
-      const { raw } = chain.blocks[Number(tag)] as LiveBlock
-      if (Number(tag) === 8 && !isReplaced) {
-        isReplaced = true
-        chain.reorganise(3, 4)
-      }
-      return raw
+    // The node is asked for the last block before and after the logs.
+    chain.answers.set('eth_getLogs', ([filter]) => {
+      const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
+      const logs = chain.blocks.slice(Number(fromBlock), Number(toBlock) + 1).flatMap((block) => block.logs)
+      if (!isReplaced) chain.reorganise(3, 4)
+      isReplaced = true
+      return logs
     })
     await backfill.fill()
-    await backfill.fill()
-    expect(isReplaced).toBe(true)
     expect(netOf(delivered)).toEqual(from(chain, 6))
+    expect(errors).toEqual([])
+  })
+
+  test('are not removed because a node that lags gives none of them', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.mine(4)
+    for (const number of [6, 7, 8, 9]) notify(number)
+    let calls = 0
+    chain.answers.set('eth_getLogs', () => (++calls < 4 ? [] : chain.blocks.slice(6).flatMap(({ logs }) => logs)))
+    await backfill.fill()
+    expect(calls).toBeGreaterThanOrEqual(4)
+    expect([delivered, errors]).toEqual([from(chain, 6), []])
+  })
+
+  test('are removed after a while where the node does not say that they are', async () => {
+    const { chain, backfill, delivered, notify } = await setUp(1)
+    chain.mine(3)
+    for (const number of [6, 7, 8]) notify(number)
+    chain.reorganise(2, 2)
+    backfill.notified(chain.blocks[7]?.logs[0])
+    await eventually(() => expect(netOf(delivered)).toEqual(from(chain, 6)))
   })
 
   test('that were held while those that replaced them were fetched are not delivered', async () => {
