@@ -83,7 +83,7 @@ export async function getJson({ base, apiKey, headers, operation, scrub }: Targe
     ...waiter,
     attempts: settings.attempts,
     mayRepeat: ({ error }) => mayRepeat(error) === true,
-    again: (_, stalls) => get(stalls),
+    again: (_, { isLast, stalls }) => get(isLast ? Number.POSITIVE_INFINITY : stalls),
     beforeWait: (failure, attempt, waitMs) => reportRetry(operation, failure, attempt, waitMs),
   }
   const first = get(settings.attempts > 1 ? 0 : Number.POSITIVE_INFINITY)

@@ -6,8 +6,8 @@ export interface Backoff {
   /** Upper bound of the first wait, in ms. */
   readonly baseDelayMs: number
   /**
-   * Upper bound of that bound as it doubles, in ms. A wait is longer where the node asks for more
-   * time, or before a last attempt (`jittered`).
+   * Most that this bound grows to as it doubles, in ms. A wait is longer where the node asks for
+   * more time, or before a last attempt (`jittered`).
    */
   readonly maxDelayMs: number
 }
@@ -23,9 +23,10 @@ export function fullJitter({ baseDelayMs, maxDelayMs }: Backoff, failures: numbe
 
 /**
  * When to try again after `error`, on the clock. `failures` counts the failed attempts, this one
- * included. `lastSince`: when the first of them failed, where the next attempt is the last one.
+ * included. `firstFailedAt`: when the first of them failed, only if the next attempt is the last:
+ * the wait then makes up for jitter.
  */
-export type RetryAt = (error: HexlineError, failures: number, now: number, lastSince?: number) => number
+export type RetryAt = (error: HexlineError, failures: number, now: number, firstFailedAt?: number) => number
 
 /**
  * Calls of a client that fail within this time of each other, in ms, share one random number:
@@ -44,10 +45,10 @@ const TOGETHER_MS = 5
  */
 export function jittered(backoff: Backoff): RetryAt {
   const moment = { at: Number.NEGATIVE_INFINITY, chance: 0 }
-  return ({ retryAfterMs = 0 }, failures, now, lastSince) => {
+  return ({ retryAfterMs = 0 }, failures, now, firstFailedAt) => {
     if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
     const spread = moment.at + fullJitter(backoff, failures, () => moment.chance)
-    const whole = lastSince === undefined || failures === 1 ? 0 : lastSince + allWaits(backoff, failures)
+    const whole = firstFailedAt === undefined || failures === 1 ? 0 : firstFailedAt + allWaits(backoff, failures)
     return Math.max(now + retryAfterMs, spread, whole)
   }
 }

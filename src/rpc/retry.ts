@@ -1,9 +1,10 @@
 import { HexlineError, HttpError, NetworkError, RpcError } from '../errors.ts'
 import type { Waiter, Waiting } from '../wait/waiting.ts'
+import { type Attempt, type Attempted, Attempts } from './attempts.ts'
 import { type Call, type Layer, type Reply, type Send, sentAgain, waitingForSlow } from './call.ts'
 import { type CallFailure, errorFor, failureFrom } from './call-failure.ts'
 import { retryEvents } from './events.ts'
-import { isStall, isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
+import { isThrottled, mayBeHeld, mayHaveRun, mayRepeat } from './failure-kinds.ts'
 import { Doubts, pauses, type Recovery } from './recovery.ts'
 import { type Backoff, jittered, type RetryAt } from './retry-delay.ts'
 
@@ -43,52 +44,30 @@ export function retry({ waiting, recovery, ...backoff }: RetryOptions): Layer {
 }
 
 /**
- * A last attempt also waits for endpoints that may only be slow. If attempts have no limit, none is
- * the last, and one in this many does so instead.
- */
-const PATIENT_EVERY = 4
-
-/**
- * Repeats a task whose first attempt failed with `reason`. It ends when an attempt succeeds,
- * `mayRepeat` says no, `attempts` have failed, or the wait for the next attempt would outlast the
- * deadline; then it rejects at once, with the last failure. A throttled attempt did not run, so it
- * does not count as failed, and is repeated until the deadline.
+ * Repeats a task whose first attempt failed with `reason`. It ends when an attempt succeeds, or no
+ * further one follows (`attempts.ts`): `mayRepeat` says no, `attempts` have failed, or the wait for
+ * the next attempt would outlast the deadline. Then it rejects at once, with the last failure.
  */
 export async function repeat<T>(reason: unknown, task: Repeatable<T>, retryAt: RetryAt, waiting: Pick<Waiting, 'sleep' | 'clock'>): Promise<T> {
-  let previous: CallFailure | undefined
-  let firstFailedAt: number | undefined
-  for (let posts = 0, failed = 0, stalls = 0; ; ) {
+  const attempts = new Attempts(task, retryAt)
+  for (let previous: CallFailure | undefined; ; ) {
     const failure = failureFrom(reason, task.signal)
     if (failure === undefined) throw reason
-    const { error } = failure
-    posts += failure.posts
     const now = waiting.clock.now()
-    const isCounted = !isThrottled(error) || (task.attempts === 1 && task.waits !== true)
-    if (isCounted) {
-      failed++
-      firstFailedAt ??= now
-    }
-    const isNextLast = failed === task.attempts - 1
-    const nextAt = (lastSince?: number) => Math.max(now, retryAt(error, isCounted ? failed : 1, now, lastSince))
-    // A longer wait precedes the last attempt, unless it would outlast the deadline.
-    const fullWaitEnd = nextAt(isNextLast ? firstFailedAt : undefined)
-    const until = fullWaitEnd < task.deadline ? fullWaitEnd : nextAt()
-    if (!task.mayRepeat(failure) || failed >= task.attempts || until >= task.deadline) {
+    const next = attempts.after(failure, now)
+    if (next === undefined) {
       const ending = endingOf(task, failure, previous, now)
       // Awaited only if it is a promise: the caller's stack is known in this very turn.
       const end = ending instanceof Promise ? await ending : ending
-      if (end instanceof HexlineError) throw errorFor(end, posts)
+      if (end instanceof HexlineError) throw errorFor(end, attempts.posts)
       return end
     }
-    const found = await task.beforeWait?.(failure, posts + 1, until - now)
+    const found = await task.beforeWait?.(failure, next.number, next.at - now)
     if (found !== undefined) return found
-    if (isNextLast) stalls = Number.POSITIVE_INFINITY
-    else if (isStall(error)) stalls++
-    const isPatient = isNextLast || (task.attempts === Number.POSITIVE_INFINITY && failed % PATIENT_EVERY === PATIENT_EVERY - 1)
     previous = failure
     try {
-      await waiting.sleep(task, until)
-      return await task.again(failure, stalls, isPatient)
+      await waiting.sleep(task, next.at)
+      return await task.again(failure, next)
     } catch (another) {
       reason = another
     }
@@ -104,23 +83,9 @@ function endingOf<T>(task: Repeatable<T>, failure: CallFailure, previous: CallFa
 }
 
 /** What `repeat` may attempt several times: a call, a GET of the REST API, a probe's call. */
-export interface Repeatable<T> extends Waiter {
-  /**
-   * How often it may fail, the first attempt included. Being throttled counts only where this is 1,
-   * unless `waits` is true.
-   */
-  readonly attempts: number
-  readonly waits?: boolean
-  /**
-   * May it be tried again after this failure? False where it may have run and must not run twice.
-   */
-  mayRepeat(failure: CallFailure): boolean
-  /**
-   * Makes another attempt. `stalls` is the number of replies so far that began and then stopped,
-   * infinite for the last attempt. `isPatient`: the attempt waits for endpoints that were given up,
-   * since they may only be slow.
-   */
-  again(failure: CallFailure, stalls: number, isPatient: boolean): Promise<T>
+export interface Repeatable<T> extends Waiter, Attempted {
+  /** Makes another attempt. */
+  again(failure: CallFailure, attempt: Attempt): Promise<T>
   /**
    * Called before the wait for attempt number `attempt`. If it resolves with a result, that is the
    * result of the task, and no attempt follows.
@@ -151,10 +116,10 @@ function repeatableCall(call: Call, next: Send, doubts: Doubts | undefined): Rep
       const found = await doubts?.find(failure)
       return found ?? reportRetry(method, failure, attempt, waitMs)
     },
-    again({ error, wasSent, endpoint }, stalls, isPatient) {
+    again({ error, wasSent, endpoint }, { isLast, isPatient, stalls }) {
       const tried = endpoint === undefined ? call.tried : [...call.tried.filter((name) => name !== endpoint), endpoint]
       const heldBy = !safe && mayBeHeld(error, wasSent) ? endpoint : call.heldBy
-      call = sentAgain(call, { tried, heldBy, stalls })
+      call = sentAgain(call, { tried, heldBy, stalls: isLast ? Number.POSITIVE_INFINITY : stalls })
       return next(isPatient ? waitingForSlow(call) : call)
     },
     giveUp: (failure, last) => (doubts === undefined ? last.error : doubts.conclude(failure, last)),

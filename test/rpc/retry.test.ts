@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type HexlineError, HttpError } from '../../src/errors.ts'
+import type { Attempt } from '../../src/rpc/attempts.ts'
 import { CallFailure } from '../../src/rpc/call-failure.ts'
 import { repeat } from '../../src/rpc/retry.ts'
 import { systemClock } from '../../src/wait/clock.ts'
@@ -336,16 +337,16 @@ describe('anything can be repeated, not only a call', () => {
   const atOnce = (_error: HexlineError, _failures: number, now: number) => now
 
   test('until it succeeds; the last attempt knows that it is the last', async () => {
-    const seen: [boolean, number][] = []
-    const again = async (failure: CallFailure, stalls: number) => {
-      seen.push([failure.wasSent, stalls])
+    const seen: [boolean, boolean][] = []
+    const again = async (failure: CallFailure, { isLast, isPatient }: Attempt) => {
+      seen.push([failure.wasSent, isLast && isPatient])
       if (seen.length < 2) throw busy(false)
       return 'done'
     }
     expect(await repeat(busy(true), { ...task, again }, atOnce, waiting)).toBe('done')
     expect(seen).toEqual([
-      [true, 0],
-      [false, Number.POSITIVE_INFINITY],
+      [true, false],
+      [false, true],
     ])
   })
 
