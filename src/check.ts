@@ -182,8 +182,8 @@ function parsedUrl(name: string, value: unknown, { what, without }: typeof NODE,
   try {
     return new URL(value)
   } catch {
-    // The error of URL holds the text. `localhost:8545` is a URL with a scheme of its own, while
-    // `127.0.0.1:8545` is none.
+    // The error of URL holds the text. `localhost:8545` is a URL whose scheme is `localhost:`,
+    // `127.0.0.1:8545` is not a URL.
     const received = /^[\w.-]+:\d/.test(value) ? without : value.endsWith('.ipc') ? 'the path of an IPC socket' : 'an invalid URL'
     throw new OptionError(name, expected, received)
   }

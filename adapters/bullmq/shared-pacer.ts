@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PacedEndpoint } from '../../src/client/internals.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import { Pacer, type Pacing, type WaitingCalls } from '../../src/rpc/limits/pacer.ts'
+import { fittingWithin, Pacer, type Pacing, type WaitingCalls } from '../../src/rpc/limits/pacer.ts'
 import type { RateVerdict, Throttling } from '../../src/rpc/limits/rate-estimate.ts'
 import type { Timer } from '../../src/wait/clock.ts'
 import type { Grant, PostEvent, Question } from './budget-script.ts'
@@ -125,15 +125,7 @@ export class SharedPacer implements Pacing {
   fitting(now: number): ((call: Call) => boolean) | undefined {
     if (this.#alone !== undefined) return this.#alone.fitting(now)
     if (this.#endpoint.given === undefined) return undefined
-    let left = this.#leaseAt(now)?.units ?? 0
-    let isFirst = true
-    return (call) => {
-      const cost = this.#costOf(call)
-      if (!isFirst && cost > left) return false
-      isFirst = false
-      left -= cost
-      return true
-    }
+    return fittingWithin(this.#leaseAt(now)?.units ?? 0, (call) => this.#costOf(call))
   }
 
   heldBack({ size, first }: WaitingCalls, now: number): void {

@@ -1,5 +1,6 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
+import { DEFAULTS } from '../rpc/defaults.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Budget, Pacing } from '../rpc/limits/pacer.ts'
 import type { Backoff } from '../rpc/retry-delay.ts'
@@ -76,11 +77,8 @@ export function limitsOf(client: object): readonly CurrentLimits[] {
 
 /** Timeout of one attempt of a client's calls, in ms. */
 export function timeoutOf(client: object): number {
-  return internalsOf(client)?.timeoutMs ?? DEFAULT_TIMEOUT_MS
+  return internalsOf(client)?.timeoutMs ?? DEFAULTS.timeoutMs
 }
-
-/** That of a client that `createClient` has not made. */
-const DEFAULT_TIMEOUT_MS = 30_000
 
 /** Deadline of a client's calls, in ms; infinite unless `createClient` made it. */
 export function deadlineOf(client: object): number {
@@ -89,7 +87,7 @@ export function deadlineOf(client: object): number {
 
 /** How the waits between attempts of a client's calls grow. */
 export function backoffOf(client: object): Backoff {
-  return internalsOf(client)?.backoff ?? DEFAULT_BACKOFF
+  return internalsOf(client)?.backoff ?? DEFAULTS
 }
 
 /** Gives each endpoint of a client another pacer; undefined unless `createClient` made it. */
@@ -118,9 +116,6 @@ export function napOf(client: object): NapUntil {
 
 /** For a client that `createClient` has not made. */
 const napAlone: NapUntil = (method, until, signal) => new Waiting(systemClock).nap({ method, signal, deadline: Number.POSITIVE_INFINITY }, until)
-
-/** That of a client that `createClient` has not made. */
-const DEFAULT_BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 
 function internalsOf(client: object | null | undefined): Internals | undefined {
   return (client as { readonly [INTERNALS]?: Internals } | null | undefined)?.[INTERNALS]

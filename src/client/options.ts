@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
 import type { Layer } from '../rpc/call.ts'
+import { DEFAULTS } from '../rpc/defaults.ts'
 import type { HedgeOptions } from '../rpc/route/hedge.ts'
 import { show } from '../text.ts'
 
@@ -152,12 +153,12 @@ export const CLIENT_OPTIONS = [
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: ClientOptions): Settings {
   check.onlyKnown('options', options, CLIENT_OPTIONS)
-  const { batch = {}, retry = {}, timeoutMs = 30_000, deadlineMs = 120_000, maxResponseBytes = 128 * 1024 * 1024 } = options
+  const { batch = {}, retry = {}, timeoutMs = DEFAULTS.timeoutMs, deadlineMs = DEFAULTS.deadlineMs, maxResponseBytes = 128 * 1024 * 1024 } = options
   const { concurrency = 8, rate, dedupe = true, hedge = false, headers = {}, dispatcher, compression, layers = (defaults) => defaults } = options
   if (batch !== false) check.onlyKnown('batch', batch, ['maxCalls'], { orElse: ' or false' })
   const { maxCalls = 100 } = batch === false ? { maxCalls: 1 } : batch
   if (retry !== false) check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
-  const { attempts = 4, baseDelayMs = 150, maxDelayMs = 10_000 } = retry === false ? { attempts: 1 } : retry
+  const { attempts = DEFAULTS.attempts, baseDelayMs = DEFAULTS.baseDelayMs, maxDelayMs = DEFAULTS.maxDelayMs } = retry === false ? { attempts: 1 } : retry
   if (typeof layers !== 'function') throw new OptionError('layers', 'a function of the default layers', show(layers))
   return {
     maxCalls: check.whole('batch.maxCalls', maxCalls),

@@ -72,8 +72,6 @@ class Follower<I, L, T> {
   readonly #timeout: NearTimeout
   readonly #report: FollowReport
   readonly #farBelow: FarBelow
-  /** `itemOf` is running: an error comes from it, and ends the stream. */
-  #isMaking = false
   /** Failures since the last progress that contradict what is known, or say what nobody knows. */
   #contradictions = 0
 
@@ -257,10 +255,7 @@ class Follower<I, L, T> {
       if (step !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return 'wait'
     }
-    if (fate.type === 'lost') {
-      this.#contradictions = MOST_CONTRADICTIONS
-      throw fate.error
-    }
+    if (fate.type === 'lost') throw new Fatal(fate.error)
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
     this.#report.rollbacks++
     yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
@@ -269,16 +264,18 @@ class Follower<I, L, T> {
   }
 
   #made(item: StreamItem<I, L>): T {
-    this.#isMaking = true
-    const made = this.#itemOf(item)
-    this.#isMaking = false
-    return made
+    try {
+      return this.#itemOf(item)
+    } catch (error) {
+      throw new Fatal(error)
+    }
   }
 
   /** Throws what ends the stream. */
   #failed(error: unknown): void {
     this.#job.signal?.throwIfAborted()
-    if (this.#isMaking || !isFailure(error)) throw error
+    if (error instanceof Fatal) throw error.error
+    if (!isFailure(error)) throw error
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
     // What a node says in unknown words may pass, too.
     const isDoubtful = isContradiction || isGuessed(error)
@@ -291,6 +288,15 @@ class Follower<I, L, T> {
 
   #now(): number {
     return clockOf(this.#client).now()
+  }
+}
+
+/** An error that ends the stream, whatever its kind. */
+class Fatal {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
   }
 }
 

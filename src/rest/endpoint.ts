@@ -1,7 +1,7 @@
 import { BodyProgress } from '../http/progress.ts'
 import { Agent, Dispatcher, getGlobalDispatcher } from '../http/undici.ts'
+import { DEFAULTS } from '../rpc/defaults.ts'
 import { createTaskQueue, type RunTask } from '../rpc/queue/tasks.ts'
-import type { Backoff } from '../rpc/retry-delay.ts'
 import { systemClock } from '../wait/clock.ts'
 import { Waiting } from '../wait/waiting.ts'
 
@@ -19,7 +19,7 @@ export class ServiceEndpoint {
   #agent: Agent | undefined
 
   constructor(host: string) {
-    this.run = createTaskQueue({ name: host, waiting: this.waiting, concurrency: CONCURRENCY, backoff: BACKOFF })
+    this.run = createTaskQueue({ name: host, waiting: this.waiting, concurrency: CONCURRENCY, backoff: DEFAULTS })
   }
 
   /** The dispatcher to use by default: undici's global dispatcher, or one made here. */
@@ -35,8 +35,6 @@ export class ServiceEndpoint {
 
 /** The number of GETs in flight, the same as the calls in a JSON-RPC batch. */
 const CONCURRENCY = 100
-/** The same defaults as `createClient`. */
-const BACKOFF: Backoff = { baseDelayMs: 150, maxDelayMs: 10_000 }
 
 /**
  * An endpoint is forgotten when it has not been used for this long, in ms: the longest pause of the

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import * as check from '../check.ts'
 import { OptionError } from '../errors.ts'
+import { DEFAULTS } from '../rpc/defaults.ts'
 
 /**
  * The base URLs of the service's GET groups, and the key. Only the URL of the group in use is
@@ -84,10 +85,18 @@ const NOT_HERE = Object.fromEntries(OPTIONS.map((name) => [name, 'options are th
 /** Checks every option and fills in the defaults. Throws `OptionError`. */
 export function settingsFrom(options: RestOptions): Settings {
   check.onlyKnown('options', options, OPTIONS)
-  const { signal, timeoutMs = 30_000, deadlineMs = 120_000, retry = {}, arrays = 'indices', maxArrayLength = 20, lenient = false } = options
+  const {
+    signal,
+    timeoutMs = DEFAULTS.timeoutMs,
+    deadlineMs = DEFAULTS.deadlineMs,
+    retry = {},
+    arrays = 'indices',
+    maxArrayLength = 20,
+    lenient = false,
+  } = options
   const { maxResponseBytes = 32 * 1024 * 1024, headers = {}, dispatcher } = options
   if (retry !== false) check.onlyKnown('retry', retry, ['attempts', 'baseDelayMs', 'maxDelayMs'], { orElse: ' or false' })
-  const { attempts = 4, baseDelayMs = 150, maxDelayMs = 10_000 } = retry === false ? { attempts: 1 } : retry
+  const { attempts = DEFAULTS.attempts, baseDelayMs = DEFAULTS.baseDelayMs, maxDelayMs = DEFAULTS.maxDelayMs } = retry === false ? { attempts: 1 } : retry
   if (signal !== undefined) check.signal(signal)
   return {
     signal,

@@ -108,7 +108,7 @@ export const reportPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
 }
 
 /**
- * Two watchers as one. Neither keeps the other from hearing. Each argument is passed on by itself:
+ * Two watchers as one. If one throws, the other is still called. Each argument is passed on by itself:
  * with a list of arguments, or of watchers, small calls would take longer.
  */
 function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {

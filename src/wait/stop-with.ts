@@ -21,7 +21,7 @@ interface Held {
 }
 
 /**
- * A controller of one's own, which is also aborted when `signal` is, until `release` is called.
+ * A new controller that is aborted with `signal`, too, until `release` is called.
  * However many there are for one signal, it gets one event listener: Node.js warns of a leak at
  * eleven.
  *

@@ -35,8 +35,8 @@ export interface Nap {
 }
 
 /**
- * Everything of one client that waits. It alone enforces signals, deadlines and `close`, with one
- * timer.
+ * Everything of one client that waits. Nothing else ends a call at its signal, its deadline or
+ * `close`. There is one timer.
  */
 export class Waiting {
   readonly clock: Clock

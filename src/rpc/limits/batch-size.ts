@@ -2,8 +2,8 @@ import { BodySize, type WholeFailure, type WholeReply } from './body-size.ts'
 import { LengthDoubt } from './length-doubt.ts'
 
 /**
- * Full POSTs in a row before a longer one is tried; doubled by each try that fails, at most 64
- * times.
+ * Full POSTs in a row before a longer one is tried. Each try that fails doubles this number, up to
+ * 64 times as many.
  */
 const ENOUGH = 20
 const MOST_PATIENCE = 64
@@ -40,9 +40,9 @@ const NO_TRIAL: Trial = { state: 'none' }
  *     replies too large:         calls = floor(length / 2), where bytes are not the reason
  *     only the first answered:   calls = as many, after twice the same number
  *     failed without a reason:   see `LengthDoubt`
- *     after 20 full POSTs:       one tries 10 % more, while the others wait for it; 20 becomes
- *                                40, 80 .. 1280 with each try that fails, and 20 again with one
- *                                that works
+ *     after 20 full POSTs:       one tries 10 % more, while the others keep to `calls`; 20
+ *                                becomes 40, 80 .. 1280 with each try that fails, and 20 again
+ *                                with one that works
  *
  * Where batches fail without a reason, `Support` is about whether there can be any, `body` about
  * those that have grown, and `LengthDoubt` about the length of the others.

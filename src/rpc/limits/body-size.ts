@@ -18,8 +18,8 @@ const NEARLY = 0.9
 /** Smaller replies were not refused for their expected size. */
 const LEAST_REFUSED_BYTES = 64 * 1024
 /**
- * POSTs near the endpoint's limit that are answered in a row before a larger one is tried; doubled
- * by each refusal, at most 64 times.
+ * POSTs near the endpoint's limit that are answered in a row before a larger one is tried. Each
+ * refusal doubles this number, up to 64 times as many.
  */
 const ENOUGH = 20
 const MOST_PATIENCE = 64

@@ -118,7 +118,7 @@ export class EndpointLimits {
     this.#pacer = pacing
   }
 
-  /** The waiting calls were told to wait. */
+  /** These calls were held back: no POST of them may start yet. */
   heldBack(waiting: WaitingCalls, now: number): void {
     this.#pacer.heldBack?.(waiting, now)
   }

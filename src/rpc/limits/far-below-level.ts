@@ -1,6 +1,6 @@
 /**
- * The POSTs that are sent after a cut while the rate is far below the level, from the first answer
- * on: a limit refuses none of them.
+ * The POSTs that are sent from the first answer after a cut until the rate is near the level again.
+ * A rate limit refuses none of them.
  */
 export class FarBelowLevel {
   /** How many of them have told something. */

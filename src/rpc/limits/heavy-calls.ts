@@ -4,15 +4,14 @@ import type { BatchResult } from './batch-result.ts'
 /** Heavy calls in a POST, at least, before others go to another slot. */
 const LEAST_SHARE = 4
 /**
- * And at most, where the node takes long for each: it works on them one after the other. Eight
+ * At most, where the node takes long for each: it works on them one after the other. Eight
  * replies of 2 MiB, which a range of logs aims at, make the longest body of a batch.
  */
 const MOST = 8
 /**
- * And where it does not: as many as it answers within this time, in ms, without the round trip, up
- * to this many. Their
- * replies may be a thousand times as large as those before, and all calls of a body that is too
- * large are sent again.
+ * At most where it is quick: as many as it answers within this time, in ms, without the round trip,
+ * up to `MOST_QUICK`. Their replies may be a thousand times as large as those before, and all calls
+ * of a body that is too large are sent again.
  */
 const QUICK_POST_MS = 250
 const MOST_QUICK = 24

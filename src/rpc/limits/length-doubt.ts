@@ -40,8 +40,8 @@ export class LengthDoubt {
   }
 
   /**
-   * A POST has failed. `halve`: it was too long. `shorter`: so it was, and that is known by now,
-   * since it was under way when another one failed. A number: the length was not the reason, and
+   * A POST has failed. `halve`: it was too long. `shorter`: it was, as is known from another one
+   * that failed while it was in flight. A number: the length was not the reason, and
    * POSTs may be as long as that again.
    */
   failed({ length, isProven, sentAt }: UnexplainedFailure, calls: number, now: number): 'unknown' | 'halve' | 'shorter' | number {

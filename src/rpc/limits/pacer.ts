@@ -54,11 +54,11 @@ export interface Pacing {
   /** How many calls may go in one POST, at most `most`, now that one may start. */
   room(most: number, now: number): number
   /**
-   * Whether one call after another fits into the units that are there; undefined where calls are
-   * not told apart. The first always does.
+   * A function that says of one call after another whether the units that are left cover it; the
+   * first call always fits. Undefined if all calls cost the same.
    */
   fitting(now: number): ((call: Call) => boolean) | undefined
-  /** These calls were told to wait. */
+  /** These calls were held back: no POST of them may start yet. */
   heldBack?(waiting: WaitingCalls, now: number): void
   /** A POST of these calls starts. */
   started(calls: readonly Call[], now: number): void
@@ -131,15 +131,7 @@ export class Pacer implements Pacing {
 
   fitting(now: number): ((call: Call) => boolean) | undefined {
     if (this.#given === undefined || this.#costOf === undefined) return undefined
-    let left = this.#given.units(now)
-    let isFirst = true
-    return (call) => {
-      const cost = this.#cost(call)
-      if (!isFirst && cost > Math.max(0, left)) return false
-      isFirst = false
-      left -= cost
-      return true
-    }
+    return fittingWithin(this.#given.units(now), (call) => this.#cost(call))
   }
 
   started(calls: readonly Call[], now: number): void {
@@ -196,5 +188,21 @@ export class Pacer implements Pacing {
 
   #cost(call: Call): number {
     return this.#costOf === undefined ? 1 : this.#costOf(call.method)
+  }
+}
+
+/**
+ * A function that says of one call after another whether what is left of the units covers it. The
+ * first call always fits.
+ */
+export function fittingWithin(units: number, costOf: (call: Call) => number): (call: Call) => boolean {
+  let left = units
+  let isFirst = true
+  return (call) => {
+    const cost = costOf(call)
+    if (!isFirst && cost > Math.max(0, left)) return false
+    isFirst = false
+    left -= cost
+    return true
   }
 }

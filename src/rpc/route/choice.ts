@@ -123,7 +123,10 @@ export class Choice {
   }
 }
 
-/** The call makes its last attempt, of three or more, and this endpoint has failed it before. */
+/**
+ * The endpoint has failed the call before, and this attempt, of three or more, is a patient one: the
+ * last, or one in four of those that have no limit.
+ */
 function hasFailedBefore(call: Call, { name }: Endpoint): boolean {
   return call.attempts > 2 && waitsForSlow(call) && call.tried.includes(name)
 }

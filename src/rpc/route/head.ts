@@ -17,8 +17,8 @@ const MOST_OUT_OF_TURN = 4
  */
 const FAR = 128
 /**
- * An endpoint that has the block this far below its head shows that the head is true: each node
- * behind one URL has it by then, and none has dropped it.
+ * An endpoint that has the block this far below its head shows that the head is true: all
+ * nodes behind one URL should have it by then, and none should have dropped it.
  */
 const BELOW_TRUE = FAR / 2
 /** A head is false once such blocks were missing this often, and for this long, in ms. */

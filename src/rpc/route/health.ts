@@ -226,7 +226,7 @@ export class Health {
   }
 }
 
-/** No reply began in time. A reply that stopped in its middle is no silence. */
+/** No reply began in time. A reply that stops halfway is not silence. */
 function isSilence(outcome: Outcome | undefined): boolean {
   return outcome instanceof TimeoutError && !outcome.stalled
 }

@@ -78,6 +78,7 @@ class Race implements Wait {
   readonly #started: number
   readonly #runners: AbortController[] = []
   #running = 0
+  #isSettled = false
   #failure: unknown
   #resolve: (reply: Reply) => void = () => {}
   #reject: (reason: unknown) => void = () => {}
@@ -133,10 +134,10 @@ class Race implements Wait {
 
   /** The first ending counts. */
   #end(settle: () => void, reason: unknown = LOST): void {
-    if (this.#running < 0) return
+    if (this.#isSettled) return
+    this.#isSettled = true
     this.#waiting.release(this)
     settle()
-    this.#running = Number.NEGATIVE_INFINITY
     if (this.#runners.length > 1 || reason !== LOST) for (const runner of this.#runners) runner.abort(reason)
   }
 }
@@ -154,7 +155,7 @@ function isFinal(failure: unknown): boolean {
 
 /** Recent calls whose times are kept. */
 const KEPT = 128
-/** The percentile is computed after each this many calls. */
+/** The percentile is computed again after this many calls. */
 const ENOUGH = 32
 
 /** How long recent calls took. */

@@ -36,7 +36,10 @@ export interface Protocol {
   readonly askChain: Pick<Call, 'method' | 'params'>
   /** The chain's id in the result of `askChain`; undefined when the result is invalid. */
   readonly chainOf: (result: unknown) => number | undefined
-  /** What a resource is made of: an endpoint without the one hardly has the other. */
+  /**
+   * What each resource is a part of: an endpoint that has dropped a block has hardly kept its
+   * receipts and logs.
+   */
   readonly partOf: Readonly<Record<Resource, Resource>>
   /** Asks how far back an endpoint's data reach. */
   readonly askHistory: Pick<Call, 'method' | 'params'>
