@@ -70,7 +70,7 @@ class WorkerEndedError extends Error {
 /** Why ranges were given up. */
 const GIVEN_BACK = new Error('the worker is closed: the range goes back to the queue')
 const LOST = new Error('the range belongs to another worker by now')
-const LOCK_LOST = 'its lock has run out, or Redis has lost it: another worker takes the range, or finds it done'
+const LOCK_LOST = 'its lock has expired, or Redis has lost it: another worker takes the range, or finds it done'
 
 /** A range whose worker was killed this many times is set aside: it may be what kills them. */
 const MOST_STALLED = 20

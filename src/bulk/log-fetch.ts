@@ -372,10 +372,10 @@ export class LogFetcher<T> {
     } catch (error) {
       if (!(error instanceof HexlineError)) throw error
       if (!(refusal instanceof HexlineError)) {
-        const message = `block ${number}: the node gave ${given} logs, which may be all that fit into a reply, and its receipts could not be fetched: ${error.message}`
+        const message = `block ${number}: the node gave ${given} logs, which may be all that fit into a reply, and its receipts cannot be used: ${error.message}`
         throw Object.assign(error, { message })
       }
-      const message = `block ${number} has more logs than the node sends in one reply, and its receipts could not be fetched (${error.message}): ${refusal.message}`
+      const message = `block ${number} has more logs than the node sends in one reply, and its receipts cannot be used (${error.message}): ${refusal.message}`
       throw Object.assign(refusal, { message })
     }
   }

@@ -241,7 +241,7 @@ export class LogStream<T> {
     const logs = items.map(this.#reader.logOf)
     const fault = logsFault(header, logs)
     if (fault !== undefined) throw fault
-    if (isRefused && !(await this.#haveAll(header, receipts, logs))) throw new IntegrityError("they have neither the header's receipts root nor its bloom")
+    if (isRefused && !(await this.#haveAll(header, receipts, logs))) throw new IntegrityError("they match neither the header's receipts root nor its bloom")
     return items
   }
 

@@ -172,7 +172,7 @@ function detailOf({ ranges: { active, failed, delayed } }: Figures): { readonly 
   const parts = [
     ...(active === 0 ? [] : [`${countOf(active, 'range')} at a time`]),
     ...(failed === 0 ? [] : [`${count(failed)} failed`]),
-    ...(delayed === 0 ? [] : [`${count(delayed)} to be repeated`]),
+    ...(delayed === 0 ? [] : [`${count(delayed)} to be retried`]),
   ]
   return { text: parts.join(', '), json: { active, failed, delayed } }
 }

@@ -41,11 +41,11 @@ export function followCommand(io: Io): Command {
       .option('--event <signature>', "include the logs of this event, such as 'Transfer(address,address,uint256)'")
       .option(
         '--topic <topic>',
-        'the topic at the next position, after that of --event; repeat it. Commas separate alternatives, `any` is any, and an address is padded',
+        'the topic at the next position, after that of --event; repeat it. Separate alternatives with commas; `any` matches any topic, and an address is padded',
         collect,
       )
       .addOption(new Option('--transactions <kind>', 'whole transactions, or their hashes').choices(['full', 'hashes']).default('hashes'))
-      .option('--receipts', 'include the receipts of each block, which have its logs', false),
+      .option('--receipts', 'include the receipts of each block, which contain its logs', false),
   )
     .option(...METRICS_FLAG)
     .option('--quiet', 'print errors only')

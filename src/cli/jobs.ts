@@ -73,7 +73,7 @@ function summaryOf({ ranges, blocks, rows, bytes, blocksPerSecond, msLeft }: Exp
   const lines = [
     [
       'ranges',
-      `${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be repeated, ${count(ranges.failed)} failed`,
+      `${count(ranges.done)} of ${count(ranges.total)} done, ${count(ranges.active)} active, ${count(ranges.waiting)} waiting, ${count(ranges.delayed)} to be retried, ${count(ranges.failed)} failed`,
     ],
     ['blocks', `${count(blocks.done)} of ${count(blocks.total)}, ${count(Math.round(blocksPerSecond))} blocks/s${left}`],
     ['files', `${countOf(rows, 'row')}, ${sizeOf(bytes)}`],

@@ -25,7 +25,7 @@ export function logsFlags(command: Command): Command {
       .option('--event <signature>', "logs of this event, such as 'Transfer(address,address,uint256)'")
       .option(
         '--topic <topic>',
-        'the topic at the next position, after that of --event; repeat it. Commas separate alternatives, `any` is any, and an address is padded',
+        'the topic at the next position, after that of --event; repeat it. Separate alternatives with commas; `any` matches any topic, and an address is padded',
         collect,
       )
       .addOption(

@@ -23,7 +23,7 @@ interface Flags extends LimitFlags, RedisFlags, MessageFlags, MetricsFlags {
 /** `hexline worker`: exports ranges that `hexline export --redis` has added to a queue. */
 export function workerCommand(io: Io): Command {
   const command = new Command('worker')
-    .summary('exports ranges from a queue on Redis')
+    .summary('export ranges from a queue on Redis')
     .description(
       'Exports ranges that `hexline export --redis` has added to a queue, until it is told to stop. Any number of workers may run, on any number of machines. ' +
         'After SIGTERM or Ctrl-C, it finishes what it can within --grace, and gives its other ranges back.',

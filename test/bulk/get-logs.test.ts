@@ -111,7 +111,7 @@ describe('the logs of one block that are too large for a reply', () => {
     const missing = { error: { code: -32601, message: 'the method eth_getTransactionReceipt does not exist' } }
     const chain = await start((method) => (method === 'eth_getTransactionReceipt' ? missing : undefined))
     await expect(fetched(chain, { audit: 'none' }, options)).rejects.toThrow(
-      /^block 9 has more logs than the node sends in one reply, and its receipts could not be fetched \(.*does not exist.*\): .*60,?000/,
+      /^block 9 has more logs than the node sends in one reply, and its receipts cannot be used \(.*does not exist.*\): .*60,?000/,
     )
   })
 })
@@ -129,7 +129,7 @@ it('logs of a block that the node refuses, and leaves out of its receipts, fail 
     answer: (method, params) => (method === 'eth_getLogs' && isOf(9, params) ? refusal : undefined),
   })
   await expect(fetched(chain, { audit: 'none' })).rejects.toThrow(
-    /^block 9 .* \(they have neither the header's receipts root nor its bloom\): .*more than 100 results/,
+    /^block 9 .* \(they match neither the header's receipts root nor its bloom\): .*more than 100 results/,
   )
 })
 

@@ -51,7 +51,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     expect(worked.code).toBe(0)
     expect(json(worked.stderr).filter(({ type }) => type === 'range')).toHaveLength(5)
     const jobs = await hexline(['jobs'], { env: env() })
-    expect(jobs.stdout).toMatch(/^ranges {2}5 of 5 done, 0 active, 0 waiting, 0 to be repeated, 0 failed\nblocks {2}40 of 40, /)
+    expect(jobs.stdout).toMatch(/^ranges {2}5 of 5 done, 0 active, 0 waiting, 0 to be retried, 0 failed\nblocks {2}40 of 40, /)
     const narrow = await hexlineOnTerminal(['jobs'], { env: env(), columns: 40 })
     for (const line of narrow.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(40)
     expect(narrow.stdout.replaceAll(/\s+/g, ' ')).toBe(jobs.stdout.replaceAll(/\s+/g, ' '))
@@ -106,7 +106,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     })
     expect(exported.code).toBe(0)
     expect(json(exported.stderr).at(-1)).toMatchObject({ type: 'exported', ranges: 2 })
-    expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/^ranges {2}6 of 7 done, 0 active, 0 waiting, 0 to be repeated, 1 failed\n/)
+    expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/^ranges {2}6 of 7 done, 0 active, 0 waiting, 0 to be retried, 1 failed\n/)
     await hexline(['jobs', '--retry'], { env: env() })
     // No worker is there: nobody can say how long it will take.
     expect((await hexline(['jobs'], { env: env() })).stdout).toMatch(/6 of 7 done, 0 active, 1 waiting, .*\nblocks {2}\d+ of \d+, [1-9][\d,]* blocks\/s\n/)

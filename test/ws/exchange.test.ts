@@ -155,7 +155,7 @@ describe('a socket that ends with calls in flight', () => {
     expect(server.peers).toHaveLength(2)
   })
 
-  test('leaves reads to be repeated on the next socket, and sends no transaction twice', async () => {
+  test('leaves reads to be retried on the next socket, and sends no transaction twice', async () => {
     const server = await serveWebSocket(({ peer }) => peer.socket.destroy(), rightly)
     const client = clientOf(server.url)
     expect(await read(client, 1)).toEqual(answerTo([1]))

@@ -211,7 +211,7 @@ describe.runIf(hasRedis)('a worker', () => {
     const worker = start({ lockMs: 400, onFailure: (error, range) => failures.push(`${range?.from} to ${range?.to}: ${error.message}`) })
     await eventually(async () => expect(await queue.getJobCounts('active')).toEqual({ active: 2 }))
     for (const range of ['3-9', '10-19']) expect(await redis.redis.del(`hexline:hexline:${id}-${range}:lock`)).toBe(1)
-    const lost = 'its lock has run out, or Redis has lost it: another worker takes the range, or finds it done'
+    const lost = 'its lock has expired, or Redis has lost it: another worker takes the range, or finds it done'
     const told = [`10 to 19: ${lost}`, `3 to 9: ${lost}`]
     await eventually(() => expect(failures.toSorted()).toEqual(told))
     const all = done(worker, 5)
