@@ -200,7 +200,8 @@ export class LogStream<T> {
     yield first
     const others = first.to < span.to ? [{ from: first.to + 1, to: span.to }] : []
     const bounds = boundsAfter(first, size.blocks, this.#options.maxBytes)
-    yield* ordered(others, ask, bounds, stop, clockOf(this.#client), (each: PartedSpan) => cutAfter(each, size.blocks))
+    const cut = (each: PartedSpan) => cutAfter(each, size.blocks)
+    yield* ordered(others, ask, { bounds, stop, clock: clockOf(this.#client), cut })
   }
 
   /**

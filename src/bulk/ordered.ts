@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../wait/clock.ts'
 import { Lateness } from './lateness.ts'
 import { type Bounds, ReadAhead } from './read-ahead.ts'
+import { GROUP, OBSOLETE, type RequestGroup, RequestGroups } from './request-groups.ts'
+import { type Slot, SlotWindow } from './slot-window.ts'
 
 /**
  * Requests one item. `again` is true if it was requested before, later items have overtaken it and
@@ -30,17 +32,20 @@ export interface Review<T> {
   isUnwanted(answer: T): boolean
 }
 
-/**
- * Number of items that share an abort signal, and of late items that are requested again together.
- * A signal for each item would cost more than the rest of the request.
- */
-const GROUP = 32
+/** How `ordered` requests items. */
+export interface OrderedOptions<I, T> {
+  /** How far to request ahead of the consumer. */
+  readonly bounds: Bounds
+  /** Ends the requests, and what is yielded, with its reason. */
+  readonly stop: AbortSignal
+  readonly clock: Clock
+  /** Default: each item is requested whole. */
+  readonly cut?: Cut<I> | undefined
+  readonly review?: Review<T> | undefined
+}
 
 /** Answers to an item that are dropped as unwanted, at most: the next one is taken as it is. */
 const MOST_UNWANTED = 3
-
-/** Reason for aborting a request that is no longer needed. It never reaches the consumer. */
-const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
 
 /**
  * Yields the answers to `items` in their order, with several requests in flight, and no further
@@ -52,16 +57,9 @@ const OBSOLETE: unique symbol = Symbol('the item is not needed any more')
  * unwanted, at most three times each. Rejects with the failure of the first failed item, after all
  * items before it, and with the reason of `stop`.
  */
-export async function* ordered<I, T extends Answer<I>>(
-  items: Iterable<I>,
-  ask: Ask<I, T>,
-  bounds: Bounds,
-  stop: AbortSignal,
-  clock: Clock,
-  cut: Cut<I> = (item) => [item, undefined],
-  review?: Review<T>,
-): AsyncGenerator<T, void, undefined> {
-  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, bounds, clock, cut, review)
+export async function* ordered<I, T extends Answer<I>>(items: Iterable<I>, ask: Ask<I, T>, options: OrderedOptions<I, T>): AsyncGenerator<T, void, undefined> {
+  const { stop } = options
+  const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, options)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)
   try {
@@ -72,59 +70,10 @@ export async function* ordered<I, T extends Answer<I>>(
   }
 }
 
-/**
- * Requests that share an abort signal. It is aborted once no item needs its request of this group
- * any more.
- */
-class RequestGroup {
-  readonly controller = new AbortController()
-  /** Requests so far. */
-  size = 0
-  /** Requests that are still needed. */
-  open = 0
-  /**
-   * An item of the group has arrived from another request, so its request in this group may still
-   * be in flight.
-   */
-  hasObsolete = false
-}
-
-/** What has become of an item. `waiting`: it is not requested yet. */
-type State<T> =
-  | { readonly type: 'waiting' }
-  | { readonly type: 'in-flight' }
-  | { readonly type: 'arrived'; readonly value: T }
-  | { readonly type: 'failed'; readonly reason: unknown }
-
-const WAITING = { type: 'waiting' } as const
 const IN_FLIGHT = { type: 'in-flight' } as const
 
-/** An item in the buffer. */
-class Slot<I, T> {
-  item: I
-  /** Its position among the items, from 0. It grows when parts are inserted before it. */
-  position: number
-  state: State<T> = WAITING
-  /** The groups of its requests: the first one, and one for each time that it was late. */
-  readonly groups: RequestGroup[] = []
-  /** When a later item arrived before it, or 0. */
-  overtakenAt = 0
-  /** When it was last requested again, or 0. */
-  repeatedAt = 0
-  /** Number of times it was requested again. */
-  repeats = 0
-  /** Number of its answers that were dropped as unwanted. */
-  unwanted = 0
-
-  constructor(item: I, position: number) {
-    this.item = item
-    this.position = position
-  }
-}
-
 /**
- * Puts items that arrive in any order back into sequence. Positions: `#head` is the next item for
- * the consumer, `#farthest` the last one that has arrived, `#tail` the next one to request.
+ * Puts items that arrive in any order back into sequence.
  */
 class ReorderBuffer<I, T extends Answer<I>> {
   readonly #ask: Ask<I, T>
@@ -136,29 +85,18 @@ class ReorderBuffer<I, T extends Answer<I>> {
   readonly #items: Iterator<I>
   readonly #readAhead: ReadAhead
   readonly #lateness: Lateness
-  readonly #groups = new Set<RequestGroup>()
-  /** The slots from position `#base` on. */
-  readonly #slots: Slot<I, T>[] = []
-  #base = 0
-  #head = 0
+  readonly #groups = new RequestGroups()
+  readonly #window = new SlotWindow<I, T>()
+  /** Position of the last item that has arrived. */
   #farthest = -1
-  #tail = 0
-  /**
-   * The slots that are not requested yet, in order: parts of items that were cut, and items whose
-   * answers were dropped.
-   */
-  readonly #waiting: Slot<I, T>[] = []
-  /** The group of the next requests, unless it is full or has ended. */
-  #group: RequestGroup | undefined
   #inFlight = 0
   #heldBytes = 0
   #isAtEnd = false
   /** The first slot that has failed. Nothing after it is requested any more. */
   #failed: Slot<I, T> | undefined
-  #closed: { readonly reason: unknown } | undefined
   #wake = () => {}
 
-  constructor(items: Iterator<I>, ask: Ask<I, T>, bounds: Bounds, clock: Clock, cut: Cut<I>, review: Review<T> | undefined) {
+  constructor(items: Iterator<I>, ask: Ask<I, T>, { bounds, clock, cut = (item) => [item, undefined], review }: OrderedOptions<I, T>) {
     this.#ask = ask
     this.#cut = cut
     this.#review = review
@@ -172,17 +110,17 @@ class ReorderBuffer<I, T extends Answer<I>> {
   hasNext(): boolean {
     this.#dropUnwanted()
     this.#fill()
-    return this.#head < this.#tail
+    return this.#window.head < this.#window.tail
   }
 
   /** The next item, once it has arrived. */
   async next(): Promise<T> {
     for (;;) {
-      const slot = this.#slotAt(this.#head)
+      const slot = this.#window.at(this.#window.head)
       const { state } = slot
       if (state.type === 'failed') throw state.reason
       if (state.type === 'arrived') {
-        this.#shift()
+        this.#window.shift()
         this.#heldBytes -= state.value.bytes
         return state.value
       }
@@ -194,28 +132,19 @@ class ReorderBuffer<I, T extends Answer<I>> {
 
   /** Aborts all requests. */
   close(reason: unknown): void {
-    this.#closed ??= { reason }
-    for (const { controller } of this.#groups) controller.abort(reason)
-  }
-
-  /** Drops the slot at the head. The array is shortened only occasionally. */
-  #shift(): void {
-    this.#slots[this.#head++ - this.#base] = undefined as never
-    const passed = this.#head - this.#base
-    if (passed <= 1024 || passed * 2 <= this.#slots.length) return
-    this.#slots.splice(0, passed)
-    this.#base = this.#head
+    this.#groups.close(reason)
   }
 
   /** Requests as many items ahead as there is room for, the first ones first. */
   #fill(): void {
     this.#readAhead.update()
     for (;;) {
-      const position = this.#waiting[0]?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : this.#tail)
+      const { waiting, head, tail } = this.#window
+      const position = waiting?.position ?? (this.#isAtEnd ? Number.POSITIVE_INFINITY : tail)
       if (position >= (this.#failed?.position ?? Number.POSITIVE_INFINITY)) return
-      const ahead = position === this.#head ? 0 : this.#tail - this.#head
+      const ahead = position === head ? 0 : tail - head
       if (!this.#readAhead.hasRoom(ahead, this.#inFlight, this.#heldBytes) && !this.#hasRoomBetween(position)) return
-      const slot = this.#waiting.shift() ?? this.#takeNext()
+      const slot = this.#window.takeWaiting() ?? this.#takeNext()
       if (slot === undefined) return
       const [now, later] = this.#cut(slot.item)
       slot.item = now
@@ -223,11 +152,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
       slot.state = IN_FLIGHT
       // Those that arrived while it waited were no faster than it.
       if (slot.position < this.#farthest) slot.overtakenAt = this.#clock.now()
-      if (this.#group === undefined || this.#group.size === GROUP) this.#group = this.#newGroup()
-      const group = this.#group
-      slot.groups.push(group)
       this.#inFlight++
-      this.#request(slot, group, false)
+      this.#request(slot, this.#groups.next(), false)
     }
   }
 
@@ -235,8 +161,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #hasRoomBetween(position: number): boolean {
     if (position > this.#farthest) return false
     let heldBefore = 0
-    for (let before = this.#head; before < position; before++) {
-      const { state } = this.#slotAt(before)
+    for (let before = this.#window.head; before < position; before++) {
+      const { state } = this.#window.at(before)
       if (state.type === 'arrived') heldBefore += state.value.bytes
     }
     return this.#readAhead.hasRoomBetween(this.#inFlight, heldBefore)
@@ -249,27 +175,17 @@ class ReorderBuffer<I, T extends Answer<I>> {
       this.#isAtEnd = true
       return undefined
     }
-    const slot = new Slot<I, T>(item.value, this.#tail++)
-    this.#slots.push(slot)
-    return slot
+    return this.#window.append(item.value)
   }
 
   /** A part of an item waits for its turn behind another part of it. */
   #insertAfter({ position }: Slot<I, T>, item: I): void {
-    const slot = new Slot<I, T>(item, position + 1)
-    this.#slots.splice(slot.position - this.#base, 0, slot)
-    this.#tail++
+    this.#window.insertAfter(position, item)
     if (this.#farthest > position) this.#farthest++
-    for (let next = slot.position + 1; next < this.#tail; next++) this.#slotAt(next).position = next
-    this.#addWaiting(slot)
-  }
-
-  #addWaiting(slot: Slot<I, T>): void {
-    const at = this.#waiting.findIndex(({ position }) => position > slot.position)
-    this.#waiting.splice(at < 0 ? this.#waiting.length : at, 0, slot)
   }
 
   #request(slot: Slot<I, T>, group: RequestGroup, again: boolean): void {
+    slot.groups.push(group)
     group.size++
     group.open++
     this.#ask(slot.item, group.controller.signal, again).then(
@@ -288,12 +204,7 @@ class ReorderBuffer<I, T extends Answer<I>> {
     const at = slot.groups.indexOf(group)
     if (at < 0) return false
     slot.groups.splice(at, 1)
-    if (--group.open === 0) {
-      this.#groups.delete(group)
-      // What comes later must be aborted with the others, and not by the end of these.
-      if (group === this.#group) this.#group = undefined
-      if (group.hasObsolete) group.controller.abort(OBSOLETE)
-    }
+    this.#groups.left(group)
     return true
   }
 
@@ -308,15 +219,15 @@ class ReorderBuffer<I, T extends Answer<I>> {
       this.#insertAfter(slot, value.cut[1])
     }
     this.#lateness.add(slot.overtakenAt === 0 ? 0 : now - slot.overtakenAt)
-    for (let position = Math.max(this.#farthest + 1, this.#head); position < slot.position; position++) {
-      const overtaken = this.#slotAt(position)
+    for (let position = Math.max(this.#farthest + 1, this.#window.head); position < slot.position; position++) {
+      const overtaken = this.#window.at(position)
       if (overtaken.state.type !== 'waiting') overtaken.overtakenAt = now
     }
     this.#farthest = Math.max(this.#farthest, slot.position)
     this.#dropOthers(slot)
     this.#dropExcess()
     // It may have been dropped just now.
-    if (this.#slotAt(slot.position) === slot && this.#isUnwanted(slot)) this.#drop(slot, true)
+    if (this.#window.at(slot.position) === slot && this.#isUnwanted(slot)) this.#drop(slot, true)
     this.#wake()
   }
 
@@ -324,8 +235,8 @@ class ReorderBuffer<I, T extends Answer<I>> {
   #dropUnwanted(): void {
     if (this.#review === undefined || this.#review.version === this.#reviewed) return
     this.#reviewed = this.#review.version
-    for (let position = this.#head; position <= this.#farthest; position++) {
-      const slot = this.#slotAt(position)
+    for (let position = this.#window.head; position <= this.#farthest; position++) {
+      const slot = this.#window.at(position)
       if (this.#isUnwanted(slot)) this.#drop(slot, true)
     }
   }
@@ -338,19 +249,16 @@ class ReorderBuffer<I, T extends Answer<I>> {
    * Drops an answer. Its item gets a new slot: what is still under way for the old one counts no
    * more.
    */
-  #drop({ item, position, state, unwanted }: Slot<I, T>, isUnwanted: boolean): void {
-    if (state.type !== 'arrived') return
-    this.#heldBytes -= state.value.bytes
-    const slot = new Slot<I, T>(item, position)
-    slot.unwanted = unwanted + (isUnwanted ? 1 : 0)
-    this.#slots[position - this.#base] = slot
-    this.#addWaiting(slot)
+  #drop(slot: Slot<I, T>, isUnwanted: boolean): void {
+    if (slot.state.type !== 'arrived') return
+    this.#heldBytes -= slot.state.value.bytes
+    this.#window.renew(slot).unwanted = slot.unwanted + (isUnwanted ? 1 : 0)
   }
 
   /** Drops the answers to the last items while all of them take too much memory. */
   #dropExcess(): void {
-    for (; this.#farthest > this.#head; this.#farthest--) {
-      const slot = this.#slotAt(this.#farthest)
+    for (; this.#farthest > this.#window.head; this.#farthest--) {
+      const slot = this.#window.at(this.#farthest)
       if (slot.state.type !== 'arrived') continue
       if (!this.#readAhead.isOverfull(this.#heldBytes)) return
       this.#drop(slot, false)
@@ -391,25 +299,13 @@ class ReorderBuffer<I, T extends Answer<I>> {
 
   #repeatLate(): void {
     const now = this.#clock.now()
-    const group = this.#newGroup()
-    for (let position = this.#head; position < this.#farthest && group.open < GROUP; position++) {
-      const slot = this.#slotAt(position)
+    const group = this.#groups.add()
+    for (let position = this.#window.head; position < this.#farthest && group.open < GROUP; position++) {
+      const slot = this.#window.at(position)
       if (slot.state.type !== 'in-flight' || now < this.#dueAt(slot)) continue
       slot.repeatedAt = now
       slot.repeats++
-      slot.groups.push(group)
       this.#request(slot, group, true)
     }
-  }
-
-  #newGroup(): RequestGroup {
-    const group = new RequestGroup()
-    this.#groups.add(group)
-    if (this.#closed !== undefined) group.controller.abort(this.#closed.reason)
-    return group
-  }
-
-  #slotAt(position: number): Slot<I, T> {
-    return this.#slots[position - this.#base] as Slot<I, T>
   }
 }

@@ -136,7 +136,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       },
       isUnwanted: ({ origins: { block, receipts, traces }, at }) => [block, receipts, traces].some((origin) => suspects.isDoubtful(origin?.endpoint, at)),
     }
-    for await (const fetched of ordered(numbers(from, to), ask, bounds, stop.signal, clockOf(client), undefined, review)) {
+    for await (const fetched of ordered(numbers(from, to), ask, { bounds, stop: stop.signal, clock: clockOf(client), review })) {
       signal?.throwIfAborted()
       yield await arrivals.arrive(fetched, stop.signal, follow)
     }

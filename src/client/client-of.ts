@@ -66,7 +66,9 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
     )
   }
 
-  /** Resolves to the result, with one promise fewer. A failure may show that a method is missing. */
+  /**
+   * Resolves to the result, with one promise fewer. A failure may show that a method is missing.
+   */
   function sendForResult(request: OwnRequest): Promise<unknown> {
     if (!areCallsReported()) return send(request).then(resultOf, noteAndThrow)
     const tally = new Tally()

@@ -108,8 +108,8 @@ export const reportPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
 }
 
 /**
- * Two watchers as one. If one throws, the other is still called. Each argument is passed on by itself:
- * with a list of arguments, or of watchers, small calls would take longer.
+ * Two watchers as one. If one throws, the other is still called. Each argument is passed on by
+ * itself: with a list of arguments, or of watchers, small calls would take longer.
  */
 function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
   return {

@@ -11,8 +11,8 @@ const waiting = new WeakMap<AbortSignal, Abortable[]>()
  * Cancels `each` when the signal is aborted, which it is not yet, until `forgetAbort`.
  *
  * Each signal gets one event listener, for as long as it lives: adding and removing one for each
- * request costs more than the rest of a small request. So this is for signals of hexline's own that serve
- * one request after another, not for those of users.
+ * request costs more than the rest of a small request. So this is for signals of hexline's own that
+ * serve one request after another, not for those of users.
  */
 export function onAbort(signal: AbortSignal, each: Abortable): void {
   let those = waiting.get(signal)

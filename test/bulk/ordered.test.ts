@@ -49,7 +49,7 @@ function start(last: bigint, hold: (number: bigint, again: boolean) => boolean, 
       if (!hold(number, again)) answer()
     })
   const clock = new VirtualClock()
-  const items = ordered(numbersTo(last), ask, { ...bounds, ...more }, stop.signal, clock)
+  const items = ordered(numbersTo(last), ask, { bounds: { ...bounds, ...more }, stop: stop.signal, clock })
   const findAsked = (number: bigint, again = false) => asked.find((each) => each.number === number && each.again === again) as Asked
   return { items, asked, stop, findAsked, clock }
 }
@@ -158,7 +158,7 @@ describe('answers that turn out to be large', () => {
         else if (asked.length > 60) answer(1000)
         else answers.push(answer)
       })
-    const came = all(ordered(numbersTo(79n), ask, few, new AbortController().signal, new VirtualClock()))
+    const came = all(ordered(numbersTo(79n), ask, { bounds: few, stop: new AbortController().signal, clock: new VirtualClock() }))
     await eventually(() => expect(asked).toHaveLength(60))
     // Five may stay: one in the thousand bytes, and four that may be in flight.
     for (const answer of answers.slice(1)) answer(1000)
@@ -172,7 +172,7 @@ describe('answers that turn out to be large', () => {
 
   it('never are where the consumer waits for one, however large it is', async () => {
     const ask = async (number: bigint) => ({ number, bytes: 1e6, again: false })
-    const came = await all(ordered(numbersTo(5n), ask, { ...few, maxBytes: 1 }, new AbortController().signal, new VirtualClock()))
+    const came = await all(ordered(numbersTo(5n), ask, { bounds: { ...few, maxBytes: 1 }, stop: new AbortController().signal, clock: new VirtualClock() }))
     expect(came).toHaveLength(6)
   })
 
@@ -182,7 +182,7 @@ describe('answers that turn out to be large', () => {
       asked.push(number)
       return { number, bytes: Math.min(most, Number(number) ** 2), again: false }
     }
-    await all(ordered(numbersTo(500n), ask, { ...bounds, maxBytes: 10 }, new AbortController().signal, new VirtualClock()))
+    await all(ordered(numbersTo(500n), ask, { bounds: { ...bounds, maxBytes: 10 }, stop: new AbortController().signal, clock: new VirtualClock() }))
     expect(asked).toHaveLength(501)
   })
 })
@@ -200,7 +200,7 @@ describe('an item whose answer was dropped', () => {
         else if (number !== 59n || again) resolve({ number, bytes: 1, again })
         else isLost = true
       })
-    const came = all(ordered(numbersTo(200n), ask, few, new AbortController().signal, new VirtualClock()))
+    const came = all(ordered(numbersTo(200n), ask, { bounds: few, stop: new AbortController().signal, clock: new VirtualClock() }))
     await eventually(() => expect(asked).toHaveLength(60))
     for (const answer of [...large.slice(1), large[0]]) answer?.()
     expect(await came).toHaveLength(201)
@@ -219,7 +219,8 @@ describe('an item whose answer was dropped', () => {
     const spans = Array.from({ length: 60 }, (__, i): Span => [10 * i, 10 * i + 9])
     const came: Span[] = []
     const ended = (async () => {
-      for await (const { span } of ordered(spans, ask, { ...few, maxBytes: 2000 }, new AbortController().signal, new VirtualClock())) came.push(span)
+      for await (const { span } of ordered(spans, ask, { bounds: { ...few, maxBytes: 2000 }, stop: new AbortController().signal, clock: new VirtualClock() }))
+        came.push(span)
     })()
     const answer = async (name: string, bytes: number, part?: Span) => {
       await eventually(() => expect([...answers.keys()]).toContain(name))
@@ -257,7 +258,7 @@ describe('an item that is requested in parts', () => {
       asked.push(span)
       return answer(span, again)
     }
-    return { asked, clock, parts: ordered([[0, last] as Span], ask, { ...bounds, ...more }, new AbortController().signal, clock, cut) }
+    return { asked, clock, parts: ordered([[0, last] as Span], ask, { bounds: { ...bounds, ...more }, stop: new AbortController().signal, clock, cut }) }
   }
 
   const whole = (span: Span): Part => ({ bytes: 1, span })
@@ -304,7 +305,7 @@ describe('an item that is requested in parts', () => {
     }
     // What is assumed at first leaves room for all; then the buffer is full.
     const given = { ...bounds, maxBytes: 100, assumedBytes: 1, growth: 1, decay: 1 }
-    const came = await spans(ordered(items, ask, given, new AbortController().signal, new VirtualClock(), cut))
+    const came = await spans(ordered(items, ask, { bounds: given, stop: new AbortController().signal, clock: new VirtualClock(), cut }))
     expect(came.slice(0, 4)).toEqual([[0, 0], [1, 3], [4, 6], [7, 8]]) // biome-ignore format: as a table
     expect(most).toBe(3)
   })

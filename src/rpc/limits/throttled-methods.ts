@@ -155,8 +155,8 @@ export class ThrottledMethods {
   }
 
   /**
-   * POSTs of other methods. Methods that are apart do not count, since their limits may be their own,
-   * nor do POSTs that were throttled for a method that is refused.
+   * POSTs of other methods. Methods that are apart do not count, since their limits may be their
+   * own, nor do POSTs that were throttled for a method that is refused.
    */
   #othersOf(method: ThrottledMethod): Counts {
     const others = new Counts()

@@ -124,8 +124,8 @@ export class Choice {
 }
 
 /**
- * The endpoint has failed the call before, and this attempt, of three or more, is a patient one: the
- * last, or one in four of those that have no limit.
+ * The endpoint has failed the call before, and this attempt, of three or more, is a patient one:
+ * the last, or one in four of those that have no limit.
  */
 function hasFailedBefore(call: Call, { name }: Endpoint): boolean {
   return call.attempts > 2 && waitsForSlow(call) && call.tried.includes(name)

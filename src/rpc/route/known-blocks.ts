@@ -108,8 +108,8 @@ export class KnownBlocks {
   }
 
   /**
-   * The same, but a caller whose result is an object does not wait until it is learnt from: it shows
-   * only that its block is there, which is noted with the next reply or failure.
+   * The same, but a caller whose result is an object does not wait until it is learnt from: it
+   * shows only that its block is there, which is noted with the next reply or failure.
    */
   answeredAtOnce(reply: Reply, call: Call, trait: Trait | undefined, started: number): Reply {
     if (decodedOf(reply) !== undefined) return this.answered(reply, call, trait, started)
