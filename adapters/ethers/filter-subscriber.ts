@@ -1,5 +1,5 @@
 import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
-import { type Events, eventsOf, LogSubscriber, logsOf } from './log-subscriber.ts'
+import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /** What to subscribe to, and how to emit it. */
@@ -22,14 +22,16 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #id: Promise<unknown> | undefined
   /** Changes that arrived while paused. */
   #unread: unknown[] = []
+  /** The first block of the subscription; undefined while the node's head is not known. */
+  #first: number | undefined
   /** The last block whose changes were read. */
   #done: number | undefined
   /** The first block whose logs were lost with the filter, or with the reply to a poll. */
   #missedFrom: number | undefined
   /** Logs that were requested in place of lost ones: the filter may have them, too. */
   #recovered: readonly LogParams[] = []
-  /** Logs of blocks after `#done`: if the filter is lost, these blocks are requested again. */
-  #ahead: readonly unknown[] = []
+  /** Logs of recent blocks that came, by key: if the filter is lost, they may come again. */
+  readonly #came = new Map<string, number>()
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -51,10 +53,11 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
 
   protected override drop(): void {
     this.#unread = []
+    this.#first = undefined
     this.#done = undefined
     this.#missedFrom = undefined
     this.#recovered = []
-    this.#ahead = []
+    this.#came.clear()
     const id = this.#id
     this.#id = undefined
     id?.then((known) => this.provider.destroyed || this.provider.send('eth_uninstallFilter', [known])).catch(() => {})
@@ -63,6 +66,11 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   protected override async poll(block: number | undefined): Promise<void> {
     const { provider } = this
     const { make, events } = this.#filter
+    // The filter that is made now has no logs of this block.
+    if (this.#id === undefined && block !== undefined) {
+      this.#done ??= block - 1
+      this.#missedFrom = this.#firstMissed(block)
+    }
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
     let isMade = false
@@ -73,19 +81,25 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       const [known, head] = await Promise.all([id, block ?? provider.getBlockNumber().catch(() => undefined)])
       isMade = true
       newest = head
-      if (this.#missedFrom !== undefined && block !== undefined && events !== undefined) {
-        const missed = await this.#logsUntilNow(events, Math.min(this.#missedFrom, block), block)
+      if (newest !== undefined) this.#first ??= block ?? newest + 1
+      if (this.#missedFrom !== undefined && events !== undefined) {
+        // The next block tries again.
+        if (newest === undefined) return
+        const missed = await this.#logsUntilNow(events, this.#lookBack(this.#missedFrom, newest), newest)
         if (this.#id !== id) return
         // The filter may still have those of an earlier recovery, if it has not been read since.
         this.#recovered = [...this.#recovered, ...missed]
         this.#missedFrom = undefined
         // Before the filter is read: it may be lost again.
-        this.#came(without(missed, this.#ahead), newest)
+        this.#take(
+          missed.filter((log) => !this.#came.has(keyOf(log))),
+          newest,
+        )
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      this.#came(without(changes, this.#recovered), newest)
+      this.#take(without(changes, this.#recovered), newest)
       const done = this.#done ?? -1
       this.#recovered = this.#recovered.filter(({ blockNumber }) => Number(blockNumber) >= done)
     } catch (error) {
@@ -104,11 +118,27 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /** These changes came at a head of `newest`, or of blocks after it. */
-  #came(changes: readonly unknown[], newest: number | undefined): void {
+  #take(changes: readonly unknown[], newest: number | undefined): void {
     this.#unread = [...this.#unread, ...changes]
     this.#done = newest ?? this.#done
-    const done = this.#done ?? -1
-    this.#ahead = [...this.#ahead, ...changes].filter((change) => Number((change as { blockNumber?: unknown }).blockNumber) > done)
+    if (this.#filter.events === undefined) return
+    for (const change of changes as RawLog[]) {
+      if (change.removed) this.#came.delete(keyOf({ ...change, removed: false }))
+      else this.#came.set(keyOf(change), Number(change.blockNumber))
+    }
+    const oldest = (this.#done ?? 0) - 2 * WINDOW
+    for (const [key, number] of this.#came) {
+      if (number >= oldest) break
+      this.#came.delete(key)
+    }
+  }
+
+  /**
+   * Where to request lost logs from: blocks that were replaced meanwhile have others than those
+   * that came.
+   */
+  #lookBack(missedFrom: number, newest: number): number {
+    return Math.min(missedFrom, newest, Math.max(this.#first ?? missedFrom, missedFrom - WINDOW))
   }
 
   /**
@@ -144,6 +174,7 @@ function keyOf(change: unknown): string {
 }
 
 interface RawLog {
+  readonly blockNumber?: string
   readonly blockHash?: string
   readonly logIndex?: string
   readonly removed?: boolean

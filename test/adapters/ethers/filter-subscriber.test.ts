@@ -136,11 +136,12 @@ describe('a filter subscriber', () => {
  * A node with a filter for logs, which these blocks have, and a subscriber whose block events the
  * test makes.
  */
-async function setUpLogs(withLogs: readonly number[]) {
+async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}) {
   const address = `0x${'ee'.repeat(20)}`
   const word = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
   const logAt = (number: number) => ({
-    ...{ address, topics: [], data: '0x', blockNumber: `0x${number.toString(16)}`, blockHash: word(number), removed: false },
+    ...{ address, topics: [], data: '0x', blockNumber: `0x${number.toString(16)}`, removed: false },
+    blockHash: word(number < chain.replacedFrom ? number : 5000 + number),
     ...{ transactionHash: word(1000 + number), transactionIndex: '0x0', logIndex: '0x0' },
   })
   const logsOf = (from: number, to: number) => withLogs.filter((number) => from <= number && number <= to).map(logAt)
@@ -152,10 +153,17 @@ async function setUpLogs(withLogs: readonly number[]) {
     polled: 0,
     /** No filter is known when it is polled. */
     isLost: false,
+    /** The node makes filters. */
+    hasFilters,
+    /** What it says of one that it cannot make or read. */
+    refusal: 'filter not found',
+    /** The blocks from here on have been replaced. */
+    replacedFrom: Number.POSITIVE_INFINITY,
   }
   const answers: Record<string, (params: readonly unknown[]) => unknown> = {
     eth_blockNumber: () => `0x${chain.head.toString(16)}`,
     eth_newFilter() {
+      if (!chain.hasFilters) return undefined
       chain.next = chain.head + 1
       return '0x1'
     },
@@ -177,7 +185,7 @@ async function setUpLogs(withLogs: readonly number[]) {
         const answer = answers[entry.method]
         if (answer === undefined) return undefined
         const result = answer(entry.params)
-        return result === undefined ? failed(entry, -32000, 'filter not found') : { jsonrpc: '2.0', id: entry.id, result }
+        return result === undefined ? failed(entry, -32000, chain.refusal) : { jsonrpc: '2.0', id: entry.id, result }
       },
     }),
   )
@@ -189,8 +197,9 @@ async function setUpLogs(withLogs: readonly number[]) {
   const emitted = () => provider.emitted.filter(([event]) => event !== 'error').map(([, log]) => Number((log as { readonly blockNumber: number }).blockNumber))
   const subscriber = FilterSubscriber.ofEvent(provider, { address })
   subscriber.start()
-  await polls(1)
-  return { chain, provider, announce, polls, emitted }
+  if (hasFilters) await polls(1)
+  else await provider.hasEmitted(1)
+  return { chain, provider, subscriber, announce, polls, emitted }
 }
 
 it.each([
@@ -263,4 +272,52 @@ it('emits each log once where each filter is lost before it is read, as behind a
     await polls(far + 1)
   }
   await eventually(() => expect(emitted()).toEqual([102, 103, 105, 106]))
+})
+
+it('loses no log where the first filter could not be made', async () => {
+  const { chain, provider, announce, emitted } = await setUpLogs([102, 103, 104], { hasFilters: false })
+  chain.head = 102
+  announce(102)
+  await provider.hasEmitted(2)
+  chain.hasFilters = true
+  chain.head = 103
+  announce(103)
+  await eventually(() => expect(emitted()).toEqual([102, 103]))
+  chain.head = 104
+  announce(104)
+  await eventually(() => expect(emitted()).toEqual([102, 103, 104]))
+})
+
+it('emits no log twice where a poll fails, and the next one comes with the end of a pause', async () => {
+  const { chain, provider, subscriber, announce, polls, emitted } = await setUpLogs([102, 103])
+  chain.isLost = true
+  chain.refusal = 'internal error'
+  chain.head = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  chain.isLost = false
+  subscriber.pause()
+  subscriber.resume()
+  await polls(3)
+  chain.head = 103
+  announce(103)
+  await polls(4)
+  announce(104)
+  await polls(5)
+  expect(emitted()).toEqual([102, 103])
+})
+
+it('loses no log of blocks that are replaced while the node has dropped the filter', async () => {
+  const { chain, provider, announce, polls, emitted } = await setUpLogs([101, 102, 103, 104, 105])
+  chain.head = 103
+  announce(103)
+  await polls(2)
+  chain.next = undefined
+  chain.replacedFrom = 102
+  chain.head = 104
+  announce(104)
+  await provider.hasEmitted(3)
+  chain.head = 105
+  announce(105)
+  await eventually(() => expect(emitted()).toEqual([102, 103, 102, 103, 104, 105]))
 })
