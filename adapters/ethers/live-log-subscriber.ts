@@ -23,6 +23,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   #blocks = new RecentBlocks()
   /** The first block whose logs may not all have been emitted; undefined before the first. */
   #from: number | undefined
+  /** The first block of the subscription, or the lowest that was replaced since. */
+  #first = 0
   /** The logs that were emitted, by block hash. */
   #emitted = new Map<string, { readonly number: number; readonly indices: Set<unknown> }>()
 
@@ -37,7 +39,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
       (head) => {
         if (round !== this.round || head === undefined) return
         if (this.#from === undefined) {
-          this.#from = head.number + 1
+          this.#first = head.number + 1
+          this.#from = this.#first
+          if (head.number > 0) this.#blocks.add(head.number - 1, head.parentHash)
           this.#blocks.add(head.number, head.hash)
         }
         // A reply that came during the pause was dropped, and no further event announces its
@@ -63,13 +67,19 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     if (hasEnded()) return
     // Announced by one endpoint, and not there yet at another.
     if (header === undefined) return this.repeatLater(block)
-    this.#from ??= block
+    if (this.#from === undefined) {
+      this.#first = block
+      this.#from = block
+    }
     const { last } = this.#blocks
     const isNext = last?.number === block - 1 && last.hash === header.parentHash
     if (last !== undefined && !isNext) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
       if (hasEnded()) return
-      this.#from = Math.min(this.#from, kept + 1)
+      // Where none is left, the chain may have changed further down than the known blocks reach.
+      const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
+      this.#from = Math.min(this.#from, kept + 1, changed)
+      this.#first = Math.min(this.#first, this.#from)
     }
     const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
     if (hasEnded()) return

@@ -159,6 +159,25 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toHaveLength(2 * depth + 5)
   })
 
+  it('come where the second of two reorganisations reaches below the blocks that are known by then', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine(3)
+    await announce()
+    chain.reorganise(6, 9)
+    await announce()
+    const before = [...seen]
+    chain.reorganise(3, 4)
+    await announce()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 9)])
+  })
+
+  it('come where the chain changed below the block at which the subscription began', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.reorganise(2, 3)
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 4))
+  })
+
   it('come where the next block follows another one than the last', async () => {
     const { chain, seen, announce } = await setUp()
     chain.mine()
