@@ -1,7 +1,6 @@
 import { isError, type JsonRpcProvider, makeError, type TransactionReceipt } from 'ethers'
 import { Destroyed } from './ethers-error.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-
 import { replacementOf } from './replacement.ts'
 
 /**
@@ -23,6 +22,7 @@ export async function waitForTransaction(
   let onBlock = (_: number): void => {}
   let onEnd = () => {}
   let timer: NodeJS.Timeout | undefined
+  let repetition = 0
   try {
     return await new Promise<TransactionReceipt>((resolve, reject) => {
       onEnd = () => reject(new Destroyed().errorOf('waitForTransaction'))
@@ -33,11 +33,14 @@ export async function waitForTransaction(
       }
       let hasAnswered = false
       onBlock = oneAtATime(async (block) => {
+        provider._clearTimeout(repetition)
         try {
           const receipt = await provider.getTransactionReceipt(hash)
           hasAnswered = true
           if (receipt === null) await checkReplacement(block)
-          else if (block - receipt.blockNumber + 1 >= confirms) resolve(receipt)
+          else if (block - receipt.blockNumber + 1 < confirms) return
+          else if (confirms === 1 || (await isConfirmed(provider, receipt, confirms))) resolve(receipt)
+          else repetition = provider._setTimeout(() => onBlock(block), provider.pollingInterval)
         } catch (error) {
           if (!hasAnswered || isError(error, 'TRANSACTION_REPLACED')) reject(error)
           else if (!provider.destroyed) void provider.emit('error', error)
@@ -49,7 +52,20 @@ export async function waitForTransaction(
     })
   } finally {
     clearTimeout(timer)
+    provider._clearTimeout(repetition)
     end.removeEventListener('abort', onEnd)
     void provider.off('block', onBlock)
   }
+}
+
+/**
+ * Whether a node has the receipt's block, and as many blocks from there on. The block that was
+ * announced may follow another one, and be that of another backend. Both calls go in one batch.
+ */
+async function isConfirmed(provider: JsonRpcProvider, { blockNumber, blockHash }: TransactionReceipt, confirms: number): Promise<boolean> {
+  const [head, block] = await Promise.all([
+    provider.send('eth_blockNumber', []),
+    provider.send('eth_getBlockByNumber', [`0x${blockNumber.toString(16)}`, false]) as Promise<{ readonly hash?: unknown } | null>,
+  ])
+  return block?.hash === blockHash && Number(head) - blockNumber + 1 >= confirms
 }

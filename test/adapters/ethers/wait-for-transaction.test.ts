@@ -19,11 +19,16 @@ type Look = 'nothing' | 'failure' | 'receipt'
  * and has a new block after each.
  */
 async function setUp(...looks: [Look, ...Look[]]) {
-  const chain = { head: 10 }
+  const chain = {
+    head: 10,
+    /** Of the block with the number of the receipt's. */
+    blockHash: hash,
+  }
   const answer = node({
     head: () => chain.head,
     answer(entry) {
       if (entry.method === 'eth_getTransactionByHash') return { jsonrpc: '2.0', id: entry.id, result: null }
+      if (entry.method === 'eth_getBlockByNumber') return { jsonrpc: '2.0', id: entry.id, result: { number: entry.params[0], hash: chain.blockHash } }
       if (entry.method !== 'eth_getTransactionReceipt') return undefined
       chain.head++
       const look = looks.length > 1 ? looks.shift() : looks[0]
@@ -82,6 +87,32 @@ describe('a wait for a transaction', () => {
     // The receipt is in block 10.
     expect(chain.head).toBeGreaterThanOrEqual(13)
     expect(await provider.listenerCount('block')).toBe(0)
+  })
+
+  it('does not resolve with the receipt of a block that has been replaced', async () => {
+    const { chain, server, wait } = await setUp('receipt')
+    chain.blockHash = `0x${'2b'.repeat(32)}`
+    const waiting = wait(2)
+    expect(await Promise.race([waiting, server.received(20).then(() => 'not yet')])).toBe('not yet')
+    chain.blockHash = hash
+    expect(await waiting).toMatchObject({ hash })
+  })
+
+  it('looks again, also without a further block, where one of several nodes does not have the block yet', async () => {
+    let looks = 0
+    const server = await serve(
+      node({
+        head: () => 12,
+        answer({ id, method, params }) {
+          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
+          if (method !== 'eth_getBlockByNumber') return undefined
+          return { jsonrpc: '2.0', id, result: ++looks < 3 ? null : { number: params[0], hash } }
+        },
+      }),
+    )
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
+    onTestFinished(() => provider.destroy())
+    expect(await waitForTransaction(provider, hash, 3, undefined, new AbortController().signal)).toMatchObject({ hash })
   })
 
   it('rejects if its first request fails, and leaves no listener', async () => {
