@@ -4,6 +4,7 @@ import { BlockSubscriber } from './block-subscriber.ts'
 import { FilterSubscriber } from './filter-subscriber.ts'
 import { LiveLogSubscriber } from './live-log-subscriber.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
+import { ReceiptSubscriber } from './receipt-subscriber.ts'
 
 /**
  * A subscriber that survives failures without losing anything, reports them to the listeners of
@@ -13,6 +14,7 @@ import { eventsOf, LogSubscriber } from './log-subscriber.ts'
  */
 export function subscriberFor(provider: JsonRpcProvider, sub: Subscription, byEthers: () => Subscriber, bell?: Bell): Subscriber {
   if (sub.type === 'block') return new BlockSubscriber(provider, bell)
+  if (sub.type === 'transaction') return new ReceiptSubscriber(provider, sub.hash)
   if (sub.type === 'pending') return FilterSubscriber.ofPending(provider)
   if (sub.type === 'event' && bell !== undefined) return new LiveLogSubscriber(provider, eventsOf(provider, sub.filter))
   if (sub.type === 'event')

@@ -4,6 +4,7 @@ import { BlockSubscriber } from '../../../adapters/ethers/block-subscriber.ts'
 import { FilterSubscriber } from '../../../adapters/ethers/filter-subscriber.ts'
 import { LiveLogSubscriber } from '../../../adapters/ethers/live-log-subscriber.ts'
 import { LogSubscriber } from '../../../adapters/ethers/log-subscriber.ts'
+import { ReceiptSubscriber } from '../../../adapters/ethers/receipt-subscriber.ts'
 import { subscriberFor } from '../../../adapters/ethers/subscribers.ts'
 import { node } from '../../support/node.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
@@ -26,6 +27,7 @@ describe('the subscriber for an event', () => {
   it.each<[Subscription, boolean, unknown]>([
     [{ type: 'block', tag: 'block' }, false, BlockSubscriber],
     [{ type: 'pending', tag: 'pending' }, false, FilterSubscriber],
+    [{ type: 'transaction', tag: 'transaction', hash: '0x1' }, false, ReceiptSubscriber],
     [{ type: 'event', tag: 'event', filter: {} }, false, FilterSubscriber],
     [{ type: 'event', tag: 'event', filter: {} }, true, LogSubscriber],
   ])('%o, with polling: %s, is one of hexline', async (sub, polling, expected) => {
@@ -49,7 +51,7 @@ describe('the subscriber for an event', () => {
 })
 
 describe("a subscriber of ethers' that polls at each block", () => {
-  const sub: Subscription = { type: 'transaction', tag: 'transaction', hash: '0x1' }
+  const sub: Subscription = { type: 'safe', tag: 'safe' }
   const guarded = (provider: RecordingProvider, own: OnBlock) => subscriberFor(provider, sub, () => own) as OnBlock
 
   it('reports a failed poll to the listeners of `error`', async () => {
