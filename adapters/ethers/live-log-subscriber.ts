@@ -23,6 +23,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   #blocks = new RecentBlocks()
   /** The first block whose logs may not all have been emitted; undefined before the first. */
   #from: number | undefined
+  /** Settles when the first block is known, or its request has failed. */
+  #begun: Promise<void> | undefined
   /** The first block of the subscription, or the lowest that was replaced since. */
   #first = 0
   /** The logs that were emitted, by block hash. */
@@ -35,7 +37,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
 
   protected override begin(): void {
     const { round } = this
-    this.#headerOf('latest').then(
+    this.#begun = this.#headerOf('latest').then(
       (head) => {
         if (round !== this.round || head === undefined) return
         if (this.#from === undefined) {
@@ -62,6 +64,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   protected override async poll(block: number): Promise<void> {
     const { round } = this
     const hasEnded = () => !this.isRunning || round !== this.round
+    await this.#begun
+    if (hasEnded()) return
     // Before the logs: a block that is replaced from here on is noticed at the next one.
     const header = await this.#headerOf(block)
     if (hasEnded()) return
@@ -75,7 +79,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const isNext = last?.number === block - 1 && last.hash === header.parentHash
     if (last !== undefined && !isNext) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
-      if (hasEnded()) return
+      // Events of blocks before the subscription may be late.
+      if (hasEnded() || kept > block) return
       // Where none is left, the chain may have changed further down than the known blocks reach.
       const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
       this.#from = Math.min(this.#from, kept + 1, changed)

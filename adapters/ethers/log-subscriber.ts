@@ -64,6 +64,8 @@ export class LogSubscriber extends OnBlockSubscriber {
   readonly #events: Events
   /** The last block whose logs were emitted; undefined before the first. */
   #done: number | undefined
+  /** Settles when the first block is known, or its request has failed. */
+  #begun: Promise<void> | undefined
 
   constructor(provider: JsonRpcProvider, events: Events) {
     super(provider)
@@ -72,7 +74,7 @@ export class LogSubscriber extends OnBlockSubscriber {
 
   protected override begin(): void {
     const { round } = this
-    this.provider.getBlockNumber().then(
+    this.#begun = this.provider.getBlockNumber().then(
       (head) => {
         if (round !== this.round) return
         if (this.#done === undefined) this.#done = head
@@ -90,8 +92,11 @@ export class LogSubscriber extends OnBlockSubscriber {
   }
 
   protected override async poll(block: number): Promise<void> {
-    this.#done ??= block - 1
     const { round } = this
+    // Events of blocks before the subscription may be late.
+    await this.#begun
+    if (!this.isRunning || round !== this.round) return
+    this.#done ??= block - 1
     const done = this.#done
     const logs = await logsOf(this.provider, this.#events.filter, done + 1, block)
     // Paused or stopped in the meantime.

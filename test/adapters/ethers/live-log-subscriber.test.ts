@@ -96,6 +96,14 @@ describe('logs of new blocks', () => {
     expect(seen).toEqual(logsFrom(chain, 6))
   })
 
+  it('do not include those from before the subscription, where a block is announced late', async () => {
+    const { chain, seen, announce } = await setUp()
+    await announce(3)
+    chain.mine()
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
   it('that the node has later than the block come with the next one, from the last 60 blocks', async () => {
     const { chain, seen, announce } = await setUp()
     chain.answers.set('eth_getLogs', () => [])

@@ -52,6 +52,15 @@ describe('a log subscriber', () => {
     ])
   })
 
+  it('emits no logs from before its start, where a block is announced late, and before the head is known', async () => {
+    const { asked, start, announce } = await setUp()
+    const { logs } = await start(1)
+    announce(3)
+    announce(6)
+    expect(await logs.all).toEqual([6])
+    expect(asked).toEqual([[6, 6]])
+  })
+
   it('emits any number of logs at once, and goes on after them', async () => {
     const { asked, server, start, announce } = await setUp()
     const { logs } = await start(150_001)
