@@ -27,6 +27,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   #begun: Promise<void> | undefined
   /** The first block of the subscription, or the lowest that was replaced since. */
   #first = 0
+  /** Blocks were replaced, and those that are known now may be old, too. */
+  #mustFollow = false
   /** The logs that were emitted, by block hash. */
   #emitted = new Map<string, { readonly number: number; readonly indices: Set<unknown> }>()
 
@@ -59,6 +61,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     this.#from = undefined
     this.#blocks = new RecentBlocks()
     this.#emitted = new Map()
+    this.#mustFollow = false
   }
 
   protected override async poll(block: number): Promise<void> {
@@ -85,6 +88,10 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
       const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
       this.#from = Math.min(this.#from, kept + 1, changed)
       this.#first = Math.min(this.#first, this.#from)
+      this.#mustFollow ||= kept < last.number
+      if (this.#mustFollow && !(await this.#addBetween(header))) return this.repeatLater(block)
+      this.#mustFollow = false
+      if (hasEnded()) return
     }
     const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
     if (hasEnded()) return
@@ -94,6 +101,22 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     this.#from = Math.max(this.#from, block - WINDOW + 1, done)
     for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
+  }
+
+  /**
+   * Adds the blocks between the newest that is known and this one. False if they do not follow each
+   * other: one of several backends has not replaced its blocks yet, and took an old one for current.
+   */
+  async #addBetween({ number, parentHash }: Header): Promise<boolean> {
+    const { last } = this.#blocks
+    if (last === undefined || last.number >= number || number - last.number > WINDOW) return true
+    const numbers = Array.from({ length: number - last.number - 1 }, (_, i) => last.number + 1 + i)
+    const between = await Promise.all(numbers.map((each) => this.#headerOf(each)))
+    const parents = [...between.map((each) => each?.parentHash), parentHash]
+    const hashes = [last.hash, ...between.map((each) => each?.hash)]
+    if (!parents.every((parent, i) => parent === hashes[i])) return false
+    for (const each of between) if (each !== undefined) this.#blocks.add(each.number, each.hash)
+    return true
   }
 
   /**

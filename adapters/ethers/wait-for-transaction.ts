@@ -63,9 +63,8 @@ export async function waitForTransaction(
  * announced may follow another one, and be that of another backend. Both calls go in one batch.
  */
 async function isConfirmed(provider: JsonRpcProvider, { blockNumber, blockHash }: TransactionReceipt, confirms: number): Promise<boolean> {
-  const [head, block] = await Promise.all([
-    provider.send('eth_blockNumber', []),
-    provider.send('eth_getBlockByNumber', [`0x${blockNumber.toString(16)}`, false]) as Promise<{ readonly hash?: unknown } | null>,
-  ])
-  return block?.hash === blockHash && Number(head) - blockNumber + 1 >= confirms
+  const numbers = [blockNumber, blockNumber + confirms - 1]
+  const blocks = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
+  const [own, last] = (await Promise.all(blocks)) as ({ readonly hash?: unknown } | null)[]
+  return own?.hash === blockHash && last !== null
 }

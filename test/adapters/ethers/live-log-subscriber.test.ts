@@ -179,6 +179,26 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toEqual([...before, ...logsFrom(chain, 9)])
   })
 
+  it('come where another backend has not replaced all of them yet', async () => {
+    const { chain, seen, announce } = await setUp()
+    for (let i = 0; i < 4; i++) {
+      chain.mine()
+      await announce()
+    }
+    const before = [...seen]
+    const old = chain.blocks[8]?.raw
+    chain.reorganise(3, 4)
+    let looks = 0
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      if (tag === '0x8' && ++looks === 1) return old
+      return (tag === 'latest' ? chain.blocks.at(-1) : chain.blocks[Number(tag)])?.raw ?? null
+    })
+    await announce()
+    chain.mine()
+    await announce()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 7)])
+  })
+
   it('come where the chain changed below the block at which the subscription began', async () => {
     const { chain, seen, announce } = await setUp()
     chain.reorganise(2, 3)
