@@ -83,6 +83,14 @@ it('keeps units that were given', async () => {
   expect(pacer.msUntil(WAITING, 50, at)).toBe(400)
 })
 
+it('lets a call that costs nothing go along with one that costs more than was given', async () => {
+  const { pacer, clock, answer } = start({ perSecond: 100, costOf: (method) => ({ eth_getBalance: 20, trace_block: 500 })[method] ?? 0 })
+  pacer.heldBack(WAITING, clock.now())
+  await answer({ granted: 1, perSecond: 1e5 })
+  const fits = pacer.fitting(clock.now())
+  expect(['trace_block', 'net_version', 'eth_getBalance'].map((method) => fits?.({ ...CALL, method }))).toEqual([true, true, false])
+})
+
 it('asks again at once for what was void, and wakes the calls that wait', async () => {
   const { pacer, clock, questions, woken, answer } = start()
   pacer.heldBack(WAITING, clock.now())
