@@ -105,7 +105,8 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
 
   /**
    * Adds the blocks between the newest that is known and this one. False if they do not follow each
-   * other: one of several backends has not replaced its blocks yet, and took an old one for current.
+   * other: one of several backends has not replaced its blocks yet, and took an old one for
+   * current.
    */
   async #addBetween({ number, parentHash }: Header): Promise<boolean> {
     const { last } = this.#blocks

@@ -7,20 +7,19 @@ import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'
+import { FailureCount } from './failure-count.ts'
 import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, numberFrom, timesFrom } from './node.ts'
-import { Interrupted, Unfinished } from './output/failure.ts'
+import { Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { openOutput, outFile } from './output/open-output.ts'
-import type { Output } from './output/output.ts'
+import { outFile } from './output/open-output.ts'
 import { count } from './output/units.ts'
-import { blockFrom, type RangeFlags, rangeFlags, rangeFrom, rangeOfLast, startFlag } from './range.ts'
+import { blockFrom, type RangeFlags, rangeFlags, rangeFrom, rangeOfLast } from './range.ts'
 import { runFollow } from './run-follow.ts'
-import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
+import { type OutFlags, sharesTerminal, writeLines } from './write-lines.ts'
 
 /** Flags that limit the load on the node. */
 export interface LimitFlags extends NodeFlags {
@@ -37,10 +36,7 @@ export interface BlocksFlags extends LimitFlags, RangeFlags {
   readonly verify: 'link' | 'header' | 'full'
 }
 
-interface Flags extends BlocksFlags, MessageFlags, MetricsFlags {
-  readonly out?: string
-  readonly force: boolean
-}
+interface Flags extends BlocksFlags, OutFlags, MessageFlags, MetricsFlags {}
 
 /**
  * Bytes to fetch ahead of the file. Lines are written as fast as they arrive, and holding fewer
@@ -103,48 +99,32 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   if (flags.to === 'follow') return followBlocks(flags, io)
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
-  const tally = new Tally()
-  const out = outFile(flags.out)
-  const place = { ...flags, sharesTerminal: out === undefined && io.stdout.isTTY === true }
-  const meter = new Meter(io, messages, place, tally, flags.verify === 'link' ? undefined : verifiedOf)
+  const failures = new FailureCount()
+  const place = { ...flags, sharesTerminal: sharesTerminal(flags, io) }
+  const meter = new Meter(io, messages, place, failures, flags.verify === 'link' ? undefined : verifiedOf)
   const checked = checkOptions({
     ...blocksOptionsFrom(flags),
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,
     onProgress: (progress) => meter.update(progress),
   })
-  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
-  let output: Output | undefined
-  const release = onSignals((name, code) => {
-    const isLost = out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
-  })
-  try {
-    output = await openOutput(out, flags.force, io.stdout, stop)
-    meter.start()
-    let options: StreamOptions | undefined
-    try {
+  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, failures.layer] })
+  let options: StreamOptions | undefined
+  await writeLines(flags, io, {
+    client,
+    stop,
+    messages,
+    meter,
+    async write(output) {
       options = await rangeOfLast(checked, flags, client.with({ signal: stop.signal }))
       for await (const line of blockLines(client, options)) {
         meter.writing()
         await output.write(output.isTerminal ? [lineForTerminal(line)] : line)
         meter.written()
       }
-      await output.commit()
-    } catch (error) {
-      // The reader has closed our output, such as `head`.
-      if (output.isClosedByReader) return
-      meter.clear()
-      const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
-      const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
-      throw isWorthSaying && options !== undefined ? new Unfinished(error, options.range.from + BigInt(kept.lines), kept.isCut) : error
-    }
-    meter.finish()
-  } finally {
-    meter.clear()
-    release()
-    await client.close()
-  }
+    },
+    unfinished: (error, { lines, isCut }) => (options === undefined ? error : new Unfinished(error, options.range.from + BigInt(lines), isCut)),
+  })
 }
 
 /** `--to follow` is short for `hexline follow`. */

@@ -7,6 +7,7 @@ import { checkBegun } from '../dataset/export-range.ts'
 import { OptionError } from '../errors.ts'
 import { shellWord } from '../text.ts'
 import { type LimitFlags, limitsFrom } from './blocks.ts'
+import { FailureCount } from './failure-count.ts'
 import { Meter } from './meter.ts'
 import { endpointFrom, numberFrom } from './node.ts'
 import { Interrupted } from './output/failure.ts'
@@ -15,7 +16,6 @@ import { type MessageFlags, type Messages, messagesFor } from './output/messages
 import { count, countOf } from './output/units.ts'
 import { openRedis, type RedisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
 
 interface Flags extends LimitFlags, MessageFlags, RedisFlags {
   readonly to: string
@@ -42,7 +42,7 @@ export async function exportByWorkers(flags: Flags, options: Omit<ExportDatasetO
   const release = onSignals((name, code) =>
     stop.abort(new Interrupted(`ended by ${name}; the workers continue, and the same command shows their progress again`, code)),
   )
-  const meter = new Meter(io, messages, flags, new Tally(), detailOf)
+  const meter = new Meter(io, messages, flags, new FailureCount(), detailOf)
   try {
     const queueing = await openRedis(flags, io, messages)
     try {

@@ -14,6 +14,7 @@ import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
 import { show } from '../text.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { exportByWorkers } from './export-queue.ts'
+import { FailureCount } from './failure-count.ts'
 import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { addNodeFlags, endpointFrom, numberFrom } from './node.ts'
@@ -24,7 +25,6 @@ import { countOf, sizeOf } from './output/units.ts'
 import { blockFrom } from './range.ts'
 import { type RedisFlags, redisFlags } from './redis.ts'
 import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
 import { Trouble } from './trouble.ts'
 
 /** The flags that say what to export. */
@@ -122,8 +122,8 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
   if (flags.attempts !== undefined) throw new OptionError('--attempts', 'no --attempts without --redis', flags.attempts)
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
-  const tally = new Tally()
-  const meter = new Meter(io, messages, flags, tally)
+  const failures = new FailureCount()
+  const meter = new Meter(io, messages, flags, failures)
   const follows = flags.to === 'follow'
   const shard = shardFrom(flags)
   const job = checkExportOptions({
@@ -133,7 +133,7 @@ async function exportFolder(flags: Flags, io: Io): Promise<void> {
     signal: stop.signal,
     onProgress: (progress) => meter.update(progress),
   })
-  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const client = createClient(endpointFrom(flags, io.env, messages), { ...limitsFrom(flags), layers: (defaults) => [...defaults, failures.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}; the same command continues ${flags.out}`, code)))
   const run = async (part: ExportJob) => {
     meter.start()

@@ -1,10 +1,10 @@
 import type { FollowProgress } from '../follow/job.ts'
+import type { FailureCount } from './failure-count.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
 import { count, durationOf } from './output/units.ts'
 import { Standstill } from './standstill.ts'
-import type { Tally } from './tally.ts'
 import { timeLeft } from './time-left.ts'
 
 /** Interval at which the display is updated, in ms. */
@@ -25,7 +25,7 @@ interface FollowMeterFlags extends MessageFlags {
 export class FollowMeter {
   readonly #stream: TextStream
   readonly #messages: Messages
-  readonly #tally: Tally
+  readonly #failures: FailureCount
   readonly #isKept: boolean
   readonly #isSilent: boolean
   #ticker: NodeJS.Timeout | undefined
@@ -34,13 +34,13 @@ export class FollowMeter {
   #progress: FollowProgress | undefined
   readonly #standstill: Standstill
 
-  constructor(io: Pick<Io, 'stderr' | 'env'>, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, tally: Tally) {
+  constructor(io: Pick<Io, 'stderr' | 'env'>, messages: Messages, { quiet = false, json = false, sharesTerminal }: FollowMeterFlags, failures: FailureCount) {
     this.#stream = io.stderr
     this.#messages = messages
-    this.#tally = tally
+    this.#failures = failures
     this.#isKept = canRedraw(io) && !quiet && !json && !sharesTerminal
     this.#isSilent = sharesTerminal
-    this.#standstill = new Standstill({ tell: (sentence, facts) => this.tell(sentence, facts), explain: messages.explain }, tally)
+    this.#standstill = new Standstill({ tell: (sentence, facts) => this.tell(sentence, facts), explain: messages.explain }, failures)
   }
 
   start(): void {
@@ -90,7 +90,7 @@ export class FollowMeter {
 
   #report({ number, blocks, behind, rate, rollbacks, msLeft, retries, throttled }: FollowFigures): void {
     this.#saidAt = performance.now()
-    const failures = failuresText(this.#tally)
+    const failures = failuresText(this.#failures)
     const parts = [
       ...[`block ${number}`, `${count(rate)} blocks/s`, `${count(behind)} behind`],
       ...(msLeft === undefined ? [] : [`${durationOf(msLeft)} left`]),
@@ -115,7 +115,7 @@ export class FollowMeter {
     if (number === undefined) return undefined
     const behind = head === undefined || head < number ? 0 : Number(head - number)
     const elapsed = performance.now() - this.#startedAt
-    const { retries, throttled } = this.#tally
+    const { retries, throttled } = this.#failures
     return {
       ...{ number, blocks, behind, rollbacks, retries, throttled },
       rate: Math.round((blocks * 1000) / Math.max(1, elapsed)),

@@ -7,25 +7,20 @@ import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import { tellAudit, tellCostOfAudit } from './audit-messages.ts'
 import { limitsFrom } from './blocks.ts'
+import { FailureCount } from './failure-count.ts'
 import { type LogsFlags, logsFlags, logsOptionsFrom } from './log-flags.ts'
 import { Meter } from './meter.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'
 import { endpointFrom } from './node.ts'
-import { Interrupted, Unfinished } from './output/failure.ts'
+import { Unfinished } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { lineForTerminal } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
-import { openOutput, outFile } from './output/open-output.ts'
-import type { Output } from './output/output.ts'
 import { count } from './output/units.ts'
-import { rangeOfLast, startFlag } from './range.ts'
-import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
+import { rangeOfLast } from './range.ts'
+import { type OutFlags, sharesTerminal, writeLines } from './write-lines.ts'
 
-interface Flags extends LogsFlags, MessageFlags, MetricsFlags {
-  readonly out?: string
-  readonly force: boolean
-}
+interface Flags extends LogsFlags, OutFlags, MessageFlags, MetricsFlags {}
 
 const NEWLINE = Buffer.from('\n')
 
@@ -57,10 +52,9 @@ The exit code is 1 if --audit is given and blocks remain that could not be prove
 async function writeLogs(flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
-  const tally = new Tally()
-  const out = outFile(flags.out)
-  const sharesTerminal = out === undefined && io.stdout.isTTY === true
-  const meter = new Meter<LogProgress>(io, messages, { ...flags, sharesTerminal }, tally, (progress) => detailOf(progress))
+  const failures = new FailureCount()
+  const place = { ...flags, sharesTerminal: sharesTerminal(flags, io) }
+  const meter = new Meter<LogProgress>(io, messages, place, failures, (progress) => detailOf(progress))
   let written = 0
   const checked = checkLogOptions({
     ...logsOptionsFrom(flags),
@@ -70,24 +64,21 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
   })
   const endpoint = endpointFrom(flags, io.env, messages)
   if (flags.audit === 'peer' && !Array.isArray(endpoint)) throw new OptionError('--audit', 'several nodes for peer, by repeating --rpc', 'one')
-  const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+  const client = createClient(endpoint, { ...limitsFrom(flags), layers: (defaults) => [...defaults, failures.layer] })
   const lines = new BlocksOfLines()
   const tellCost = (report: AuditReport) => {
     if (report.level === 'none') return
     meter.makeRoom()
     tellCostOfAudit(messages, report)
   }
-  let output: Output | undefined
   let stream: LogStream<CopiedLog> | undefined
-  const release = onSignals((name, code) => {
-    const isLost = out !== undefined && !output?.isKept
-    stop.abort(new Interrupted(`ended by ${name}${isLost ? `; ${out} was not written: start again with ${startFlag(flags)}` : ''}`, code))
-  })
-  try {
-    output = await openOutput(out, flags.force, io.stdout, stop)
-    meter.start()
-    let first: bigint | undefined
-    try {
+  let first: bigint | undefined
+  const isWritten = await writeLines(flags, io, {
+    client,
+    stop,
+    messages,
+    meter,
+    async write(output) {
       const options = await rangeOfLast(checked, flags, client.with({ signal: stop.signal }))
       first = options.range?.from
       stream = new LogStream(client, { ...options, onAudit: tellCost }, copiedLogs())
@@ -101,24 +92,14 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
         lines.pageEnds(page.to)
         meter.written()
       }
-      await output.commit()
-    } catch (error) {
-      // The reader has closed our output, such as `head`.
-      if (output.isClosedByReader) return
-      meter.clear()
-      const kept = await output.abandon(() => messages.tell('waiting for the reader of the output', { type: 'waiting-for-reader' }))
-      const isWorthSaying = kept !== undefined && (kept.lines > 0 || kept.isCut || error instanceof Interrupted)
-      if (!isWorthSaying || first === undefined) throw error
+    },
+    unfinished(error, kept) {
+      if (first === undefined) return error
       const { next, before } = lines.after(kept.lines, Number(first))
-      throw new Unfinished(error, BigInt(next), kept.isCut, before)
-    }
-    meter.finish()
-    if (stream !== undefined) tellAudit(messages, stream.audit, flags.audit !== undefined)
-  } finally {
-    meter.clear()
-    release()
-    await client.close()
-  }
+      return new Unfinished(error, BigInt(next), kept.isCut, before)
+    },
+  })
+  if (isWritten && stream !== undefined) tellAudit(messages, stream.audit, flags.audit !== undefined)
 }
 
 function detailOf({ logs, splits, audit }: LogProgress): { text: string; json: object } {

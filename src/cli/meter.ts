@@ -1,11 +1,11 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/range-stream.ts'
+import type { FailureCount } from './failure-count.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { Standstill } from './standstill.ts'
-import type { Tally } from './tally.ts'
 import { timeLeft } from './time-left.ts'
 
 interface MeterFlags extends MessageFlags {
@@ -34,7 +34,7 @@ const LINE_EVERY = 5000
 export class Meter<P extends MeterProgress = Progress> {
   readonly #stream: TextStream
   readonly #messages: Messages
-  readonly #tally: Tally
+  readonly #failures: FailureCount
   readonly #hasBar: boolean
   /** What else there is to say about the progress. */
   readonly #detailOf: ((progress: P) => { readonly text: string; readonly json: object }) | undefined
@@ -50,19 +50,19 @@ export class Meter<P extends MeterProgress = Progress> {
     io: Pick<Io, 'stderr' | 'env'>,
     messages: Messages,
     { quiet, json, sharesTerminal = false }: MeterFlags,
-    tally: Tally,
+    failures: FailureCount,
     detailOf?: (progress: P) => { readonly text: string; readonly json: object },
   ) {
     this.#detailOf = detailOf
     this.#stream = io.stderr
     this.#messages = messages
-    this.#tally = tally
+    this.#failures = failures
     this.#hasBar = canRedraw(io) && !quiet && !json && !sharesTerminal
     const tell: Messages['tell'] = (sentence, facts) => {
       this.makeRoom()
       messages.tell(sentence, facts)
     }
-    this.#standstill = new Standstill({ tell, explain: messages.explain }, tally)
+    this.#standstill = new Standstill({ tell, explain: messages.explain }, failures)
   }
 
   /** Begins, or begins anew. */
@@ -117,7 +117,7 @@ export class Meter<P extends MeterProgress = Progress> {
     const ms = performance.now() - this.#startedAt
     const [seconds, rate] = [ms / 1000, rateOf(done, ms)]
     this.#messages.tell(
-      `${countOf(done, 'block')}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#failures(' | ')}`,
+      `${countOf(done, 'block')}, ${sizeOf(bytes)} in ${seconds.toFixed(1)} s (${count(rate)} blocks/s)${this.#detail}${this.#failuresAfter(' | ')}`,
       {
         type: 'done',
         blocks: done,
@@ -140,7 +140,7 @@ export class Meter<P extends MeterProgress = Progress> {
       else if (waited > 4 * TICK) this.#sayWaiting()
     } else if (waited >= LINE_EVERY) {
       this.#saidAt = performance.now()
-      if (progress === undefined) this.#messages.tell(`waiting for the node${this.#failures(': ')}`, { type: 'waiting', ...this.#counts })
+      if (progress === undefined) this.#messages.tell(`waiting for the node${this.#failuresAfter(': ')}`, { type: 'waiting', ...this.#counts })
       else this.#reportProgress(progress)
     }
   }
@@ -150,7 +150,7 @@ export class Meter<P extends MeterProgress = Progress> {
     const percent = Math.floor((100 * done) / total)
     const msLeft = this.#msLeft
     this.#messages.tell(
-      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#detail}${this.#left}${this.#failures(' | ')}`,
+      `${percent} % | ${count(done)} of ${count(total)} blocks | ${count(this.#rate)} blocks/s${this.#detail}${this.#left}${this.#failuresAfter(' | ')}`,
       {
         type: 'progress',
         done,
@@ -167,7 +167,7 @@ export class Meter<P extends MeterProgress = Progress> {
 
   #sayWaiting(): void {
     this.#isWaitingShown = true
-    this.#stream.write(`\r${waitingLine(this.#tally, this.#stream.columns)}\x1b[K`)
+    this.#stream.write(`\r${waitingLine(this.#failures, this.#stream.columns)}\x1b[K`)
   }
 
   #startBar({ done, total }: P): void {
@@ -190,7 +190,7 @@ export class Meter<P extends MeterProgress = Progress> {
   }
 
   get #counts() {
-    return { retries: this.#tally.retries, throttled: this.#tally.throttled }
+    return { retries: this.#failures.retries, throttled: this.#failures.throttled }
   }
 
   get #detail(): string {
@@ -201,8 +201,8 @@ export class Meter<P extends MeterProgress = Progress> {
     return this.#progress === undefined || this.#detailOf === undefined ? '' : this.#detailOf(this.#progress).text
   }
 
-  #failures(before: string): string {
-    const said = failuresText(this.#tally)
+  #failuresAfter(before: string): string {
+    const said = failuresText(this.#failures)
     return said === '' ? '' : before + said
   }
 

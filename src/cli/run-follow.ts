@@ -6,6 +6,7 @@ import { checkFollowOptions, type FollowOptions } from '../follow/follow.ts'
 import { followLines } from '../follow/follow-lines.ts'
 import type { FollowJob, FollowProgress } from '../follow/job.ts'
 import { holdCursorFile, openCursorFile } from './cursor-file.ts'
+import { FailureCount } from './failure-count.ts'
 import { FollowMeter } from './follow-meter.ts'
 import { endpointFrom, type NodeFlags } from './node.ts'
 import { Interrupted } from './output/failure.ts'
@@ -15,7 +16,6 @@ import { type MessageFlags, type Messages, messagesFor } from './output/messages
 import { standardOutput } from './output/standard-output.ts'
 import { count } from './output/units.ts'
 import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
 
 /** What to follow, and where to. */
 export interface FollowRun {
@@ -45,15 +45,15 @@ async function writeLines(run: FollowRun, endpoint: ReturnType<typeof endpointFr
   const { flags, limits, options, cursor: path } = run
   const stop = new AbortController()
   const file = path === undefined ? undefined : openCursorFile(path, fileOf(io))
-  const tally = new Tally()
-  const meter = new FollowMeter(io, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, tally)
+  const failures = new FailureCount()
+  const meter = new FollowMeter(io, messages, { ...flags, sharesTerminal: io.stdout.isTTY === true }, failures)
   const onProgress = (progress: FollowProgress) => {
     const { failure, blocks, rollbacks } = progress
     meter.update(progress)
     if (failure === undefined && blocks + rollbacks === 0) meter.tell(...waitingFor(job, progress))
   }
   const job = checkFollowOptions({ ...options, ...(file?.cursor && { from: file.cursor }), signal: stop.signal, onProgress })
-  const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, tally.layer] })
+  const client = createClient(endpoint, { ...limits, layers: (defaults) => [...defaults, failures.layer] })
   const release = onSignals((name, code) =>
     stop.abort(
       new Interrupted(

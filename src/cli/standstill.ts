@@ -1,6 +1,6 @@
 import type { HexlineError } from '../errors.ts'
+import type { FailureCount } from './failure-count.ts'
 import type { Messages } from './output/messages.ts'
-import type { Tally } from './tally.ts'
 import { Trouble } from './trouble.ts'
 
 /** How long nothing may arrive before it counts as a standstill, in ms. */
@@ -16,7 +16,7 @@ const REASON_EVERY = 5000
  * `performance.now()`.
  */
 export class Standstill {
-  readonly #tally: Tally
+  readonly #failures: FailureCount
   readonly #trouble: Trouble
   /** Since when the next block is waited for. */
   #waitingSince = 0
@@ -24,14 +24,14 @@ export class Standstill {
   #isWriting = false
   #explainedAt = Number.NEGATIVE_INFINITY
 
-  constructor(messages: Pick<Messages, 'tell' | 'explain'>, tally: Tally) {
-    this.#tally = tally
+  constructor(messages: Pick<Messages, 'tell' | 'explain'>, failures: FailureCount) {
+    this.#failures = failures
     this.#trouble = new Trouble(messages)
   }
 
   /** Nothing arrives, because calls fail. */
   get isOn(): boolean {
-    const hasFailed = this.#tally.failure !== undefined || this.#trouble.isTold
+    const hasFailed = this.#failures.failure !== undefined || this.#trouble.isTold
     return hasFailed && !this.#isWriting && performance.now() - this.#waitingSince >= STILL
   }
 
@@ -44,7 +44,7 @@ export class Standstill {
   moved(): void {
     this.#waitingSince = performance.now()
     // What was fetched before may arrive while the node is down.
-    if (this.#tally.failure === undefined) this.#trouble.tell(undefined)
+    if (this.#failures.failure === undefined) this.#trouble.tell(undefined)
   }
 
   /** What has arrived is written now: until `written`, the job waits for nothing else. */
@@ -60,7 +60,7 @@ export class Standstill {
   /** Says why, if it is on, and nothing was said a moment ago. */
   explain(): void {
     const now = performance.now()
-    const { failure } = this.#tally
+    const { failure } = this.#failures
     if (failure === undefined || !this.isOn || now - this.#explainedAt < REASON_EVERY) return
     this.#explainedAt = now
     this.#trouble.tell(failure)

@@ -6,6 +6,7 @@ import type { Endpoint } from '../client/endpoint.ts'
 import { checkIsFolder } from '../dataset/folder.ts'
 import { type DatasetReport, verifyDataset } from '../dataset/index.ts'
 import { OptionError } from '../errors.ts'
+import { FailureCount } from './failure-count.ts'
 import { Meter } from './meter.ts'
 import { endpointIn, type NodeFlags, numberFrom, timesFrom, warnOfKey } from './node.ts'
 import { Interrupted } from './output/failure.ts'
@@ -16,7 +17,6 @@ import { printText } from './output/print.ts'
 import { table, wrapped } from './output/table.ts'
 import { count, countOf, sizeOf } from './output/units.ts'
 import { onSignals } from './signals.ts'
-import { Tally } from './tally.ts'
 
 interface Flags extends MessageFlags, Pick<NodeFlags, 'deadline' | 'timeout'> {
   /** True without a URL. */
@@ -63,12 +63,12 @@ async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void>
     if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against as well', 'no --against')
   await checkIsFolder(folder, '<folder>')
   const stop = new AbortController()
-  const tally = new Tally()
-  const meter = new Meter(io, messages, flags, tally)
+  const failures = new FailureCount()
+  const meter = new Meter(io, messages, flags, failures)
   const endpoint = nodeOf(flags, io)
   if (typeof flags.against === 'string') warnOfKey(messages, flags.against, 'HEXLINE_RPC_URL')
   const client: Client | undefined =
-    endpoint === undefined ? undefined : createClient(endpoint, { ...timesFrom(flags), layers: (defaults) => [...defaults, tally.layer] })
+    endpoint === undefined ? undefined : createClient(endpoint, { ...timesFrom(flags), layers: (defaults) => [...defaults, failures.layer] })
   const release = onSignals((name, code) => stop.abort(new Interrupted(`ended by ${name}`, code)))
   try {
     meter.start()

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadSenderOf } from '../verify/sender.ts'
+import { CheckCounts } from './check-counts.ts'
 import type { RangeNews, RangeTask, RangeWorkerOptions } from './range-workers.ts'
-import { Tally } from './tally.ts'
 import { verifyRange } from './verify-range.ts'
 
 /*
@@ -24,7 +24,7 @@ parentPort?.on('message', (task: RangeTask | 'go on') => {
 })
 
 async function verify({ range, chosen }: RangeTask): Promise<void> {
-  const tally = new Tally()
+  const counts = new CheckCounts()
   let blocks = 0
   const tellBlocks = () => {
     if (blocks > 0) tell({ blocks })
@@ -43,10 +43,10 @@ async function verify({ range, chosen }: RangeTask): Promise<void> {
         tell({ chosen: block } as RangeNews)
       })
     }
-    await verifyRange({ dir, header, senderOf: await loading, signal: undefined, chosen: new Set(chosen), onBlock }, range, tally)
+    await verifyRange({ dir, header, senderOf: await loading, signal: undefined, chosen: new Set(chosen), onBlock }, range, counts)
     tellBlocks()
-    const { checks, skipped, uncovered } = tally
-    tell({ tally: { checks, skipped, uncovered } })
+    const { checks, skipped, uncovered } = counts
+    tell({ counts: { checks, skipped, uncovered } })
   } catch {
     tellBlocks()
     tell({ failed: true })

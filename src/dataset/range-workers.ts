@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import type { CountedChecks } from './check-counts.ts'
 import type { DatasetHeader, RangeEntry } from './manifest.ts'
-import type { Tallied } from './tally.ts'
 import type { ChosenBlock } from './verify-range.ts'
 
 /** What a worker gets when it starts. */
@@ -20,7 +20,7 @@ export interface RangeTask {
  * What a worker reports of its range, in order: a number of further blocks; one that is chosen,
  * after which it waits; in the end what was proven, or that it has failed.
  */
-export type RangeNews = { readonly blocks: number } | { readonly chosen: ChosenBlock } | { readonly tally: Tallied } | { readonly failed: true }
+export type RangeNews = { readonly blocks: number } | { readonly chosen: ChosenBlock } | { readonly counts: CountedChecks } | { readonly failed: true }
 
 /** A range that a worker has, and its state. */
 export class RangeRun {

@@ -5,6 +5,7 @@ import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { shellWord } from '../text.ts'
+import { CheckCounts } from './check-counts.ts'
 import { checkFolder } from './check-files.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { compareRows } from './compare-rows.ts'
@@ -13,7 +14,6 @@ import { MANIFEST, type Manifest, type RangeEntry } from './manifest.ts'
 import { hasZstd } from './ndjson-files.ts'
 import { hasParts } from './parts.ts'
 import { sampleOf } from './sample.ts'
-import { Tally } from './tally.ts'
 import type { ChosenBlock } from './verify-range.ts'
 import { verifyRanges } from './verify-ranges.ts'
 
@@ -80,14 +80,14 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
   const to = ranges.at(-1)?.to ?? from - 1
   const total = to - from + 1
   const chosen = new Set(asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed))
-  const tally = new Tally()
+  const counts = new CheckCounts()
   const sums = { files: 0, rows: 0, bytes: 0 }
   let done = 0
   const { ranges: _, ...header } = manifest
   await verifyRanges(
     {
       ...{ dir: job.dir, header, ranges, senders, signal, chosen },
-      compare: (block) => compare(asking as Client, manifest, block, tally),
+      compare: (block) => compare(asking as Client, manifest, block, counts),
       onBlock: (number) => job.onProgress?.({ number, done: ++done, total, bytes: sums.bytes }),
       onRange: ({ files }) => {
         sums.files += files.length
@@ -97,7 +97,7 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
         }
       },
     },
-    tally,
+    counts,
   )
   return {
     chainId: manifest.chainId,
@@ -107,10 +107,10 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
     ranges: ranges.length,
     blocks: total,
     ...sums,
-    checks: tally.checks,
-    skipped: tally.skipped,
-    uncovered: tally.uncovered,
-    against: asking === undefined ? null : { blocks: tally.checks.against ?? 0, seed: job.seed },
+    checks: counts.checks,
+    skipped: counts.skipped,
+    uncovered: counts.uncovered,
+    against: asking === undefined ? null : { blocks: counts.checks.against ?? 0, seed: job.seed },
   }
 }
 
@@ -166,10 +166,10 @@ async function checkChain(client: Client, { chainId }: Manifest): Promise<void> 
 }
 
 /** Compares a block with a node's. */
-async function compare(client: Client, manifest: Manifest, block: ChosenBlock, tally: Tally): Promise<void> {
+async function compare(client: Client, manifest: Manifest, block: ChosenBlock, counts: CheckCounts): Promise<void> {
   const { number } = block.rows
   const range = manifest.ranges.find(({ from, to }) => from <= number && number <= to) as RangeEntry
   const reason = await compareRows(client, manifest, range, block)
-  if (reason === undefined) tally.prove('against')
-  else tally.skip('against', reason)
+  if (reason === undefined) counts.prove('against')
+  else counts.skip('against', reason)
 }

@@ -1,13 +1,13 @@
 import { isSame } from '../verify/mismatch.ts'
 import type { SenderOf } from '../verify/sender.ts'
 import { BlockChecker } from './check-block.ts'
+import type { CheckCounts } from './check-counts.ts'
 import { checkDigest } from './check-files.ts'
 import { type BlockFacts, checkPlaces } from './check-places.ts'
 import { falsehood } from './falsehood.ts'
 import { type FileNames, fileNamesOf, joinBlocks, type StoredBlock } from './join-blocks.ts'
 import { type DatasetHeader, MANIFEST, type RangeEntry } from './manifest.ts'
 import { isPlaced } from './table-rows.ts'
-import type { Tally } from './tally.ts'
 
 /** What the verification of a range needs in addition to the range. */
 export interface RangeJob {
@@ -29,25 +29,25 @@ export interface ChosenBlock {
 }
 
 /** Verifies the files of a range, and counts what was proven. Throws `IntegrityError`. */
-export async function verifyRange({ dir, header, senderOf, signal, chosen, onBlock }: RangeJob, range: RangeEntry, tally: Tally): Promise<void> {
+export async function verifyRange({ dir, header, senderOf, signal, chosen, onBlock }: RangeJob, range: RangeEntry, counts: CheckCounts): Promise<void> {
   for (const file of range.files) await checkDigest(dir, file, signal)
   const files = fileNamesOf(header, range)
   const checker = new BlockChecker(header, senderOf)
   const isLinked = ['number', 'hash', 'parentHash'].every((name) => checker.stores(`blocks.${name}`))
   const unplaced = header.tables.filter((table) => !isPlaced(header, table)).map((table) => `${table}.${table === 'blocks' ? 'number' : 'blockNumber'}`)
   let parent: string | undefined = range.parentHash
-  for await (const block of joinBlocks(dir, header, range, { onMisfit: (column) => tally.addUncovered(column) })) {
+  for await (const block of joinBlocks(dir, header, range, { onMisfit: (column) => counts.addUncovered(column) })) {
     signal?.throwIfAborted()
     const facts = checkPlaces(block, files, header.chainId)
     checkLink(block.number, facts, parent, range, files)
     parent = facts.hash
     const result = checker.check(block, facts, files)
-    tally.prove('files')
-    if (unplaced.length === 0) tally.prove('rows')
-    else tally.skip('rows', `not stored: ${unplaced.join(', ')}`)
-    if (isLinked) tally.prove('link')
-    else tally.skip('link', 'the blocks are not stored with number, hash and parentHash')
-    tally.add(result)
+    counts.prove('files')
+    if (unplaced.length === 0) counts.prove('rows')
+    else counts.skip('rows', `not stored: ${unplaced.join(', ')}`)
+    if (isLinked) counts.prove('link')
+    else counts.skip('link', 'the blocks are not stored with number, hash and parentHash')
+    counts.add(result)
     const waiting = onBlock(block.number, chosen.has(Number(block.number)) ? { hash: facts.hash, rows: block } : undefined)
     if (waiting !== undefined) await waiting
   }

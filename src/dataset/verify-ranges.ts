@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { loadSenderOf, type SenderOf } from '../verify/sender.ts'
 import { workerFile } from '../verify/worker-file.ts'
+import type { CheckCounts } from './check-counts.ts'
 import type { DatasetHeader, RangeEntry } from './manifest.ts'
 import { RangeRun, startRangeWorker } from './range-workers.ts'
-import type { Tally } from './tally.ts'
 import { type ChosenBlock, verifyRange } from './verify-range.ts'
 
 export interface RangesJob {
@@ -46,7 +46,7 @@ function threadsFor(ranges: readonly RangeEntry[]): Threads {
  * first falsehood, as one thread would find it: a range that a thread has not proven, for whatever
  * reason, is verified here.
  */
-export async function verifyRanges(job: RangesJob, tally: Tally, threads: Threads = threadsFor(job.ranges)): Promise<void> {
+export async function verifyRanges(job: RangesJob, counts: CheckCounts, threads: Threads = threadsFor(job.ranges)): Promise<void> {
   const { ranges, signal, senders, onBlock, onRange, compare } = job
   const runs: RangeRun[] = []
   let next = 0
@@ -98,8 +98,8 @@ export async function verifyRanges(job: RangesJob, tally: Tally, threads: Thread
       const event = await run.next()
       signal?.throwIfAborted()
       if ('failed' in event) return Number(number) - run.task.range.from
-      if ('tally' in event) {
-        tally.merge(event.tally)
+      if ('counts' in event) {
+        counts.merge(event.counts)
         return undefined
       }
       if ('compared' in event) {
@@ -124,6 +124,6 @@ export async function verifyRanges(job: RangesJob, tally: Tally, threads: Thread
       }
       return compare(block).then(() => onBlock(number))
     }
-    await verifyRange({ dir: job.dir, header: job.header, senderOf, signal, chosen: job.chosen, onBlock: onBlockHere }, range, tally)
+    await verifyRange({ dir: job.dir, header: job.header, senderOf, signal, chosen: job.chosen, onBlock: onBlockHere }, range, counts)
   }
 }

@@ -1,31 +1,31 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { FailureCount } from '../../src/cli/failure-count.ts'
 import { FollowMeter } from '../../src/cli/follow-meter.ts'
 import { messagesFor } from '../../src/cli/output/messages.ts'
-import { Tally } from '../../src/cli/tally.ts'
 import { NetworkError } from '../../src/errors.ts'
+import { answering, failing } from '../support/counted-failures.ts'
 import { printedStream } from '../support/printed.ts'
-import { answering, failing } from '../support/tallied.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 function start(flags: { json?: boolean; quiet?: boolean; sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}) {
   const { stream, taken } = printedStream(terminal)
-  const tally = new Tally()
-  const meter = new FollowMeter({ stderr: stream, env: {} }, messagesFor(flags, { stderr: stream, args: [] }), { sharesTerminal: false, ...flags }, tally)
+  const failures = new FailureCount()
+  const meter = new FollowMeter({ stderr: stream, env: {} }, messagesFor(flags, { stderr: stream, args: [] }), { sharesTerminal: false, ...flags }, failures)
   meter.start()
-  return { meter, tally, taken }
+  return { meter, failures, taken }
 }
 
 const behind = { number: 1_000n, head: 4_000n, blocks: 1_000, rollbacks: 0 }
 
 describe('on a terminal', () => {
   it('one line says how far it is, and that it is at the head', () => {
-    const { meter, tally, taken } = start({}, { isTTY: true, columns: 80 })
+    const { meter, failures, taken } = start({}, { isTTY: true, columns: 80 })
     vi.advanceTimersByTime(4_500)
     expect(taken(), 'before the first block').toBe('')
     meter.update(behind)
-    tally.throttled = 3
+    failures.throttled = 3
     vi.advanceTimersByTime(500)
     expect(taken()).toBe('\rblock 1000 | 200 blocks/s | 3,000 behind | 15 s left | 3 calls throttled\x1b[K')
     meter.update({ ...behind, number: 4_000n, blocks: 4_000 })
@@ -65,8 +65,8 @@ describe('without a terminal', () => {
   })
 
   it('the same is there as JSON', () => {
-    const { meter, tally, taken } = start({ json: true }, { isTTY: true })
-    tally.retries = 2
+    const { meter, failures, taken } = start({ json: true }, { isTTY: true })
+    failures.retries = 2
     meter.update({ ...behind, rollbacks: 1 })
     vi.advanceTimersByTime(5_000)
     expect(JSON.parse(taken())).toEqual({
@@ -76,19 +76,19 @@ describe('without a terminal', () => {
   })
 
   it('says why nothing arrives, once; until a block comes, no time is left', async () => {
-    const { meter, tally, taken } = start()
-    await failing(tally, new NetworkError('node: no connection'))
+    const { meter, failures, taken } = start()
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(5_000)
     const why = 'no progress, trying again: node: no connection; is the node running, and is the URL right?\n'
     expect(taken(), 'before the first block').toBe(why)
-    await answering(tally)
+    await answering(failures)
     meter.update(behind)
     expect(taken()).toBe('the node answers again\n')
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe(`block 1000 | 182 blocks/s | 3,000 behind | 17 s left | 2 calls repeated\n${why}`)
     // Such as a look at the head: what the stream waits for still fails.
-    await answering(tally)
+    await answering(failures)
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe('block 1000 | 95 blocks/s | 3,000 behind | 2 calls repeated\n')
     meter.update({ ...behind, number: 1_001n, blocks: 1_001 })
@@ -105,12 +105,12 @@ describe('without a terminal', () => {
   })
 
   it('says nothing while the reader of the output holds the stream up, nor where nothing fails', async () => {
-    const { meter, tally, taken } = start({ sharesTerminal: true })
+    const { meter, failures, taken } = start({ sharesTerminal: true })
     meter.update(behind)
     vi.advanceTimersByTime(60_000)
     expect(taken()).toBe('')
     meter.writing()
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(60_000)
     meter.written()
     vi.advanceTimersByTime(4_500)

@@ -1,39 +1,39 @@
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
 import type { Progress } from '../../src/bulk/range-stream.ts'
+import { FailureCount } from '../../src/cli/failure-count.ts'
 import { Meter } from '../../src/cli/meter.ts'
 import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'
-import { Tally } from '../../src/cli/tally.ts'
 import { NetworkError, RpcError } from '../../src/errors.ts'
 import { type Call, replyOf } from '../../src/rpc/call.ts'
+import { answering, failing } from '../support/counted-failures.ts'
 import { printedStream } from '../support/printed.ts'
 import { errorOf } from '../support/server.ts'
-import { answering, failing } from '../support/tallied.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
 function start(flags: MessageFlags & { sharesTerminal?: boolean } = {}, terminal: { isTTY?: boolean; columns?: number } = {}, env = {}, args: string[] = []) {
   const { stream, taken } = printedStream(terminal)
-  const tally = new Tally()
-  const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args }), flags, tally)
+  const failures = new FailureCount()
+  const meter = new Meter<Progress & { readonly before?: number }>({ stderr: stream, env }, messagesFor(flags, { stderr: stream, args }), flags, failures)
   meter.start()
-  return { meter, tally, taken, stream }
+  return { meter, failures, taken, stream }
 }
 
 const progress = (done: number) => ({ done, total: 4000, number: BigInt(done), bytes: done * 1000 })
 
 test('counts each failed attempt as throttled or repeated, and rethrows the error', async () => {
-  const tally = new Tally()
+  const failures = new FailureCount()
   const fate = (outcome: unknown) => {
-    const sent = tally.layer(() => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(replyOf(1))))({} as Call)
+    const sent = failures.layer(() => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(replyOf(1))))({} as Call)
     return outcome instanceof Error ? errorOf(sent) : sent
   }
   const throttled = new RpcError({ code: -32005, message: 'no' }, { kind: 'rate-limit' })
   for (const outcome of [throttled, throttled, new NetworkError('no'), new Error('the user has had enough'), undefined]) await fate(outcome)
   expect(await fate(throttled)).toBe(throttled)
-  expect([tally.retries, tally.throttled]).toEqual([1, 3])
+  expect([failures.retries, failures.throttled]).toEqual([1, 3])
   await fate(new RpcError({ code: -32602, message: 'too many blocks' }, { kind: 'range-too-large' }))
-  expect(tally.retries, 'a range that will be split').toBe(1)
+  expect(failures.retries, 'a range that will be split').toBe(1)
 })
 
 describe('without a terminal', () => {
@@ -49,10 +49,10 @@ describe('without a terminal', () => {
   })
 
   it('a line shows the progress every five seconds', () => {
-    const { meter, tally, taken } = start()
+    const { meter, failures, taken } = start()
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe('waiting for the node\n')
-    tally.throttled = 1
+    failures.throttled = 1
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe('waiting for the node: 1 call throttled\n')
     meter.update(progress(1000))
@@ -66,22 +66,22 @@ describe('without a terminal', () => {
   })
 
   it('says why nothing arrives, once for each reason, and that the node answers again; until then, no time is left', async () => {
-    const { meter, tally, taken } = start()
+    const { meter, failures, taken } = start()
     meter.update(progress(1000))
     vi.advanceTimersByTime(4_500)
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(500)
     const why = 'no progress, trying again: node: no connection; is the node running, and is the URL right?\n'
     expect(taken()).toBe(`${why}25 % | 1,000 of 4,000 blocks | 200 blocks/s | 1 call repeated\n`)
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(5_000)
     expect(taken()).toBe('25 % | 1,000 of 4,000 blocks | 100 blocks/s | 2 calls repeated\n')
-    await failing(tally, new NetworkError('node: cut'))
+    await failing(failures, new NetworkError('node: cut'))
     vi.advanceTimersByTime(4_500)
     expect(taken()).toBe('')
     vi.advanceTimersByTime(500)
     expect(taken()).toMatch(/^no progress, trying again: node: cut; is the node running, and is the URL right\?\n25 %/)
-    await answering(tally)
+    await answering(failures)
     expect(taken()).toBe('')
     meter.update(progress(2000))
     expect(taken()).toBe('the node answers again\n')
@@ -90,8 +90,8 @@ describe('without a terminal', () => {
   })
 
   it('says why the first block does not arrive', async () => {
-    const { tally, taken } = start({ json: true })
-    await failing(tally, new RpcError({ code: -32005, message: 'slow down' }, { kind: 'rate-limit', endpoint: 'node' }))
+    const { failures, taken } = start({ json: true })
+    await failing(failures, new RpcError({ code: -32005, message: 'slow down' }, { kind: 'rate-limit', endpoint: 'node' }))
     vi.advanceTimersByTime(5_000)
     const [why, waiting] = taken().split('\n')
     expect(JSON.parse(why as string)).toMatchObject({
@@ -103,36 +103,36 @@ describe('without a terminal', () => {
   })
 
   it('blames no failure before the last answer: the reader of the output may be slow', async () => {
-    const { meter, tally, taken } = start()
+    const { meter, failures, taken } = start()
     meter.update(progress(1000))
-    await failing(tally, new NetworkError('node: no connection'))
-    await answering(tally)
+    await failing(failures, new NetworkError('node: no connection'))
+    await answering(failures)
     vi.advanceTimersByTime(10_000)
     expect(taken().split('\n')).toEqual([expect.stringMatching(/^25 % .*15 s left/), expect.stringMatching(/^25 % .*30 s left/), ''])
   })
 
   it('while the node is down, says neither that it answers again when blocks arrive that were fetched before, nor the reason again', async () => {
-    const { meter, tally, taken } = start()
+    const { meter, failures, taken } = start()
     const said = () =>
       taken()
         .split('\n')
         .filter((line) => /no progress|again/.test(line))
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     for (let done = 1; done <= 5; done++) {
       meter.update(progress(100 * done))
       vi.advanceTimersByTime(6_000)
     }
     expect(said()).toHaveLength(1)
-    await answering(tally)
+    await answering(failures)
     meter.update(progress(600))
     expect(said()).toEqual(['the node answers again'])
   })
 
   it('says nothing while the reader of the output holds the job up', async () => {
-    const { meter, tally, taken } = start()
+    const { meter, failures, taken } = start()
     meter.update(progress(1000))
     meter.writing()
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(20_000)
     meter.written()
     vi.advanceTimersByTime(4_500)
@@ -142,22 +142,22 @@ describe('without a terminal', () => {
   })
 
   it('names no failure that is not repeated: hexline goes another way', async () => {
-    const { tally, taken } = start()
-    await failing(tally, new RpcError({ code: -32601, message: 'no such method' }, { kind: 'unsupported' }))
+    const { failures, taken } = start()
+    await failing(failures, new RpcError({ code: -32601, message: 'no such method' }, { kind: 'unsupported' }))
     vi.advanceTimersByTime(10_000)
     expect(taken()).not.toContain('no progress')
   })
 
   it('hides arguments of the command in what a server says', async () => {
-    const { tally, taken } = start({}, {}, {}, ['--header', 'x-key: s3cr3t', 'abcdefghij0123456789'])
-    await failing(tally, new NetworkError('node: who is abcdefghij0123456789?'))
+    const { failures, taken } = start({}, {}, {}, ['--header', 'x-key: s3cr3t', 'abcdefghij0123456789'])
+    await failing(failures, new NetworkError('node: who is abcdefghij0123456789?'))
     vi.advanceTimersByTime(5_000)
     expect(taken()).toMatch(/^no progress, trying again: node: who is (?!abcd)/)
   })
 
   it('a summary ends it', () => {
-    const { meter, tally, taken } = start()
-    tally.retries = 2
+    const { meter, failures, taken } = start()
+    failures.retries = 2
     meter.update(progress(4000))
     vi.advanceTimersByTime(2_000)
     meter.finish()
@@ -203,12 +203,12 @@ describe('on a terminal', () => {
   })
 
   it('fits the failures that come into the width that the terminal has then', () => {
-    const { meter, tally, taken, stream } = start({}, { isTTY: true, columns: 120 })
+    const { meter, failures, taken, stream } = start({}, { isTTY: true, columns: 120 })
     meter.update(progress(1000))
     vi.advanceTimersByTime(10_000)
     taken()
-    tally.retries = 12
-    tally.throttled = 34_567
+    failures.retries = 12
+    failures.throttled = 34_567
     stream.columns = 40
     vi.advanceTimersByTime(500)
     expect(taken()).toContain('25 % 95/s 32 s left 12 rep. 35K thr.')
@@ -257,16 +257,16 @@ describe('on a terminal', () => {
   })
 
   it('puts the reason why nothing arrives above the bar', async () => {
-    const { meter, tally, taken } = start({}, { isTTY: true, columns: 80 })
+    const { meter, failures, taken } = start({}, { isTTY: true, columns: 80 })
     meter.update(progress(1000))
     vi.advanceTimersByTime(4_000)
     taken()
-    await failing(tally, new NetworkError('node: no connection'))
+    await failing(failures, new NetworkError('node: no connection'))
     vi.advanceTimersByTime(1_000)
     const [before = '', after = ''] = taken().split('no progress, trying again: node: no connection; is the node running, and is the URL right?\n')
     expect(before).toMatch(ERASED)
     expect(after).toContain('25 % | 1,000 blocks | 200 blocks/s | 1 call repeated')
-    await answering(tally)
+    await answering(failures)
     meter.update(progress(2000))
     expect(taken()).toContain('\x1b8\x1b[1G\x1b[2Kthe node answers again\n')
     vi.advanceTimersByTime(500)

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { createClient } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { CheckCounts } from '../../src/dataset/check-counts.ts'
 import { type Manifest, type RangeEntry, readManifest } from '../../src/dataset/manifest.ts'
-import { Tally } from '../../src/dataset/tally.ts'
 import { type ChosenBlock, verifyRange } from '../../src/dataset/verify-range.ts'
 import { FIRST, startValidChain, validBlocks } from '../support/valid-chain.ts'
 
@@ -24,19 +24,19 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }))
 
 async function verify(change: Partial<RangeEntry> = {}, signal?: AbortSignal) {
-  const tally = new Tally()
+  const counts = new CheckCounts()
   const seen: [bigint, string | undefined][] = []
   const onBlock = (number: bigint, chosen: ChosenBlock | undefined) => void seen.push([number, chosen?.hash])
   const job = { dir, header: manifest, senderOf: undefined, signal, chosen: new Set([FIRST, FIRST + 2]), onBlock }
-  await verifyRange(job, { ...range, ...change }, tally)
-  return { tally, seen }
+  await verifyRange(job, { ...range, ...change }, counts)
+  return { counts, seen }
 }
 
 const wrong = `0x${'99'.repeat(32)}`
 
 it('counts what was proven of each block, and gives the rows of those that are chosen', async () => {
-  const { tally, seen } = await verify()
-  expect(tally.checks).toMatchObject({ files: 3, rows: 3, link: 3, header: 3 })
+  const { counts, seen } = await verify()
+  expect(counts.checks).toMatchObject({ files: 3, rows: 3, link: 3, header: 3 })
   const blocks = await validBlocks(3)
   expect(seen).toEqual([...blocks].map(([number, { block }]) => [BigInt(number), number === FIRST + 1 ? undefined : block.hash]))
 })

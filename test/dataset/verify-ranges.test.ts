@@ -5,9 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createClient, IntegrityError } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { CheckCounts } from '../../src/dataset/check-counts.ts'
 import { type Manifest, readManifest } from '../../src/dataset/manifest.ts'
 import { type DatasetTable, tableNames } from '../../src/dataset/tables.ts'
-import { Tally } from '../../src/dataset/tally.ts'
 import type { ChosenBlock } from '../../src/dataset/verify-range.ts'
 import { type RangesJob, type Threads, verifyRanges } from '../../src/dataset/verify-ranges.ts'
 import { forgeLines, type Line } from '../support/forged-dataset.ts'
@@ -37,13 +37,13 @@ interface Seen {
   readonly blocks: bigint[]
   readonly compared: bigint[]
   readonly ranges: number[]
-  readonly tally: Pick<Tally, 'checks' | 'skipped' | 'uncovered'>
+  readonly counts: Pick<CheckCounts, 'checks' | 'skipped' | 'uncovered'>
   readonly fault: Partial<IntegrityError> | undefined
 }
 
 async function verify(threads: Threads, options: Partial<RangesJob> = {}): Promise<Seen> {
   const { ranges, ...header } = (await readManifest(dir)) as Manifest
-  const tally = new Tally()
+  const counts = new CheckCounts()
   const [blocks, compared, done]: [bigint[], bigint[], number[]] = [[], [], []]
   const job: RangesJob = {
     ...{ dir, header, ranges, senders: false, signal: undefined, chosen: new Set([FIRST, FIRST + 5, LAST]) },
@@ -52,7 +52,7 @@ async function verify(threads: Threads, options: Partial<RangesJob> = {}): Promi
     onRange: ({ from }) => done.push(from),
     ...options,
   }
-  const fault = await verifyRanges(job, tally, threads).then(
+  const fault = await verifyRanges(job, counts, threads).then(
     () => undefined,
     (error: unknown) => {
       if (!(error instanceof IntegrityError)) throw error
@@ -60,8 +60,8 @@ async function verify(threads: Threads, options: Partial<RangesJob> = {}): Promi
       return { message, file, block, field, expected, found } as Partial<IntegrityError>
     },
   )
-  const { checks, skipped, uncovered } = tally
-  return { blocks, compared: compared.sort(), ranges: done, tally: { checks, skipped, uncovered }, fault }
+  const { checks, skipped, uncovered } = counts
+  return { blocks, compared: compared.sort(), ranges: done, counts: { checks, skipped, uncovered }, fault }
 }
 
 const alone: Threads = { count: 0, file: undefined }

@@ -1,10 +1,10 @@
 import type { BlockResult } from './check-block.ts'
 
-/** What a tally holds. Plain data. */
-export type Tallied = Pick<Tally, 'checks' | 'skipped' | 'uncovered'>
+/** What the counts are. Plain data. */
+export type CountedChecks = Pick<CheckCounts, 'checks' | 'skipped' | 'uncovered'>
 
 /** Counts, in blocks, what was proven and what was not. */
-export class Tally {
+export class CheckCounts {
   readonly checks: Record<string, number> = {}
   /** By check and reason. */
   readonly skipped: Record<string, Record<string, number>> = {}
@@ -31,8 +31,8 @@ export class Tally {
     for (const column of uncovered) this.addUncovered(column)
   }
 
-  /** Adds what another tally holds. */
-  merge({ checks, skipped, uncovered }: Tallied): void {
+  /** Adds other counts. */
+  merge({ checks, skipped, uncovered }: CountedChecks): void {
     for (const [check, blocks] of Object.entries(checks)) this.prove(check, blocks)
     for (const [check, reasons] of Object.entries(skipped)) for (const [reason, blocks] of Object.entries(reasons)) this.skip(check, reason, blocks)
     for (const column of uncovered) this.addUncovered(column)

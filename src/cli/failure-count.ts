@@ -3,7 +3,7 @@ import type { Layer } from '../rpc/call.ts'
 import { isFailure, isThrottled, mayRepeat } from '../rpc/failure-kinds.ts'
 
 /** Counts the failed attempts of a job's calls. When a POST fails, each of its calls counts. */
-export class Tally {
+export class FailureCount {
   retries = 0
   throttled = 0
   /** The last of these failures, unless a call has been answered since. */
