@@ -99,7 +99,7 @@ export class Verdicts<T> {
   /**
    * The logs of a block, by its receipts and by those that were given for it. Throws
    * `IntegrityError` for a log that was given and that is not in receipts which only the bloom
-   * proves, and for one of another block where the receipts prove nothing.
+   * proves, and for one of another block where the receipts prove nothing. These only add logs.
    */
   resolve(number: number, given: readonly T[], { header, items: all, fitsRoot }: Proven<T>): T[] {
     const { filter, logOf } = this.#options
@@ -113,8 +113,11 @@ export class Verdicts<T> {
     const why = this.#whyUnproven(number, header, logs, fitsRoot) ?? (fitsRoot || different === 0 ? undefined : DIFFERENT)
     this.counts.recovered += items.length - (own.length - others.length)
     if (why !== undefined) {
-      this.keep(header, given, why)
-      return others.length === 0 ? items : [...items, ...others].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
+      // Receipts that prove nothing replace no log.
+      const kept = this.keep(header, given, why)
+      const places = new Set(kept.map((item) => logOf(item).logIndex))
+      const added = items.filter((item) => !places.has(logOf(item).logIndex))
+      return [...kept, ...added].sort((a, b) => (logOf(a).logIndex as number) - (logOf(b).logIndex as number))
     }
     if (others.length > 0 && !fitsRoot)
       throw new IntegrityError(`block ${number}: log ${logOf(others[0] as T).logIndex} was given, but is not in the receipts of the block`)

@@ -155,6 +155,15 @@ describe('the receipts root', () => {
     expect(audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { [ROOT]: HEAD + 1 } })
   })
 
+  it('that does not fit leaves the logs that the node gave as they are, and hides none', async () => {
+    const chain = await start({ receiptLogs: withOtherData })
+    const { keys, audit } = await audited(chain, { audit: 'receipts' })
+    expect(keys).toEqual(rightKeys(chain))
+    expect(audit).toMatchObject({ recovered: 0, unproven: HEAD + 1, reasons: { [ROOT]: HEAD + 1 } })
+    const partial = await start({ receiptLogs: withOtherData, drops: ({ logIndex }) => logIndex === '0x1' })
+    expect((await audited(partial, { audit: 'receipts' })).keys).toEqual(rightKeys(chain))
+  })
+
   it('shows it in the receipts of suspects, and of differences, too', async () => {
     const chain = await start({ drops: () => true, receiptLogs: withOtherData })
     const suspected = await audited(chain, { audit: 'bloom' })
