@@ -91,6 +91,9 @@ class Run {
   /** Checks the first `count` transactions and receipts: those that roots cover. */
   #content(mined: readonly Transaction[] | undefined, count: number): void {
     this.#try('transactions', () => (mined === undefined ? 'the block has only the hashes of its transactions' : this.#transactions(mined)))
+    // Before the receipts, whose senders are compared with those of the transactions.
+    const { senderOf } = this.#options
+    const withoutSenders = mined && senderOf && this.#outcome('senders', () => this.#senders(mined, senderOf))
     const receipts = this.#given
     this.#try('receipts', () => {
       if (receipts === undefined) return 'there are no receipts'
@@ -100,12 +103,16 @@ class Run {
     if (mined === undefined) return
     this.#try('prices', () => this.#prices(mined))
     this.#try('size', () => this.#size(mined))
-    const { senderOf } = this.#options
-    if (senderOf !== undefined) this.#try('senders', () => this.#senders(mined, senderOf))
+    if (senderOf !== undefined) this.#count('senders', withoutSenders)
   }
 
-  /** Makes a check, which returns why it is skipped. */
+  /** Makes a check, which returns why it is skipped, and counts it. */
   #try(check: VerifyCheck, make: () => string | undefined): void {
+    this.#count(check, this.#outcome(check, make))
+  }
+
+  /** Makes a check: why it is skipped, or undefined if the block passed it. */
+  #outcome(check: VerifyCheck, make: () => string | undefined): string | undefined {
     let reason = this.#options.without?.get(check)
     try {
       reason ??= make()
@@ -114,6 +121,10 @@ class Run {
       if (this.#unproven === undefined || !(error instanceof IntegrityError)) throw error
       reason = this.#unproven
     }
+    return reason
+  }
+
+  #count(check: VerifyCheck, reason: string | undefined): void {
     if (reason === undefined) this.#checks.push(check)
     else this.#skip(check, reason)
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { IntegrityError, OptionError } from '../../src/index.ts'
+import { IntegrityError, OptionError, type Transaction } from '../../src/index.ts'
 import { verifyBlock } from '../../src/index-bulk.ts'
 import { hasCorpus, noCorpus } from '../support/corpus.ts'
 import { decodedBlocks, madeBlock } from '../support/decoded-blocks.ts'
@@ -71,6 +71,17 @@ describe('verifyBlock', () => {
     const { checks, skipped, uncovered } = await verifyBlock(block, receipts, { senders: true })
     expect(checks).toEqual(['hash', 'uncles', 'withdrawals', 'transactions', 'receipts', 'prices', 'size', 'senders'])
     expect({ skipped, uncovered }).toEqual({ skipped: [], uncovered: [] })
+  })
+
+  test('names the sender that did not sign, not the receipts that have the right one', async () => {
+    const { block, receipts } = await madeBlock()
+    const [first, ...rest] = block.transactions as Transaction[]
+    const forged = { ...block, transactions: [{ ...(first as Transaction), from: `0x${'1'.repeat(40)}` as const }, ...rest] }
+    await expect(verifyBlock(forged as typeof block, receipts, { senders: true })).rejects.toMatchObject({
+      field: 'transactions[0].from',
+      expected: first?.from.toLowerCase(),
+      found: `0x${'1'.repeat(40)}`,
+    })
   })
 
   test('names the block, the field, what was expected and what was found', async () => {
