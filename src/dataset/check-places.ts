@@ -1,4 +1,4 @@
-import { otherReceiptsRoot } from '../verify/deviations.ts'
+import { mayLeaveOutIndexes } from '../verify/deviations.ts'
 import { isSame, plain } from '../verify/mismatch.ts'
 import type { Fields } from './column-rows.ts'
 import { falsehood } from './falsehood.ts'
@@ -96,8 +96,7 @@ export function checkPlaces(block: StoredBlock, files: FileNames, chainId: numbe
   }
 
   function checkLogs(): void {
-    // Elsewhere, logs of the system may have indexes of their own.
-    const isCounted = otherReceiptsRoot(chainId) === undefined
+    const isCounted = !mayLeaveOutIndexes(chainId)
     let last = -1
     let before = 0
     for (const [i, { logIndex, transactionIndex, transactionHash, removed }] of (block.logs ?? []).entries()) {

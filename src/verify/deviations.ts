@@ -158,6 +158,14 @@ export function otherReceiptsRoot(chainId: number | undefined): string | undefin
 }
 
 /**
+ * Whether the logs of a block may leave indexes out: system logs have indexes of their own, and on
+ * Cronos, those after a failed transaction are missing.
+ */
+export function mayLeaveOutIndexes(chainId: number): boolean {
+  return otherReceiptsRoot(chainId) !== undefined || chainHeaders(chainId) !== undefined
+}
+
+/**
  * Whether a receipts root that does not fit says nothing, although it is not known whether the
  * header is proven. A type that hexline does not know is not a sign on chains that follow Ethereum,
  * where a liar could have added it.
