@@ -19,13 +19,15 @@ export function tellAudit(messages: Messages, { level, unproven, reasons }: Audi
 /** What an audit is about to request. */
 export function tellCostOfAudit(messages: Messages, { level, estimate }: AuditReport): void {
   const { headers, receipts } = estimate
+  messages.tell(`audit by ${level}: ${level === 'peer' ? COST_OF_PEER : costOf(level, estimate)}`, { type: 'audit', level, headers, receipts })
+}
+
+/** How many blocks differ is not known before. */
+const COST_OF_PEER = 'each range of logs from a second node, too, and the receipts of blocks where the two differ'
+
+function costOf(level: AuditReport['level'], { headers, receipts }: AuditReport['estimate']): string {
   const about = level === 'bloom' ? 'at most about ' : ''
   const ofBlocks = receipts === 0 ? 'of hardly any block' : `of ${about}${count(receipts)} ${receipts === 1 ? 'block' : 'blocks'}`
   const limits = level === 'bloom' ? '. It finds blocks whose logs are all missing; --audit receipts finds single missing logs, too' : ''
-  messages.tell(`audit by ${level}: ${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}${limits}`, {
-    type: 'audit',
-    level,
-    headers,
-    receipts,
-  })
+  return `${count(headers)} ${headers === 1 ? 'header' : 'headers'}, and the receipts ${ofBlocks}${limits}`
 }

@@ -57,8 +57,12 @@ export function filterFrom({ address = [], topic = [], event }: Pick<LogsFlags, 
 }
 
 function topicFrom(text: string, position: number): Hash | Hash[] | null {
-  if (text === 'any') return null
-  const topics = text.split(',').map((each) => paddedTopic(each.trim(), position))
+  const alternatives = text.split(',').map((each) => each.trim())
+  if (alternatives.includes('any')) {
+    if (alternatives.length === 1) return null
+    throw new OptionError('--topic', '`any` alone, or topics separated by commas', redact(text))
+  }
+  const topics = alternatives.map((each) => paddedTopic(each, position))
   return topics.length === 1 ? (topics[0] as Hash) : topics
 }
 

@@ -56,7 +56,8 @@ describe('hexline logs', () => {
 
   it('finds by a second node what the first one left out, and refuses peer for one node', async () => {
     const [whole, leaky] = [await startLogChain({ head: 300 }), await startLogChain({ head: 300, drops: (log) => Number(log.blockNumber) % 7 === 0 })]
-    const { code, stdout } = await hexline(job(leaky.url, '--rpc', whole.url, '--audit', 'peer'))
+    const { code, stdout, stderr } = await hexline(job(leaky.url, '--rpc', whole.url, '--audit', 'peer'))
+    expect(stderr).toMatch(/^audit by peer: each range of logs from a second node, too, and the receipts of blocks where the two differ\n/)
     expect(code).toBe(0)
     expect(linesOf(stdout)).toEqual(whole.logs(0, 300, filter))
     expect(await hexline(job(whole.url, '--audit', 'peer'))).toEqual({
@@ -123,6 +124,7 @@ describe('hexline logs', () => {
   it.each<[string[], string]>([
     [['--address', '0x12'], '--address: address[1]: expected an address (20 bytes in hex)'],
     [['--topic', 'Transfer'], '--topic: expected a topic (32 bytes in hex), an address, or `any`'],
+    [['--topic', 'any,0x12'], '--topic: expected `any` alone, or topics separated by commas, received "any,0x12"'],
     [['--event', 'Transfer'], "--event: expected an event such as 'Transfer(address,address,uint256)'"],
     [['--from', '9'], '--to: expected at least the first block, 9, received 5'],
   ])('refuses %j with 2', async (more, message) => {
