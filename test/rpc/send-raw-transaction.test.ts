@@ -526,6 +526,21 @@ describe('eth_sendRawTransactionSync', () => {
     expect(error).toMatchObject({ transactionHash: keccak256(raw) })
   })
 
+  test('that the node gives up waiting for has its hash in the error, or gives the receipt if it comes', async () => {
+    const late = refuse(4, "The transaction was added to the mempool but wasn't processed within the designated timeout interval.")
+    const thenLate: Answer = async (request, response) => {
+      await fetch(anvil.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request.entries[0]) })
+      await late(request, response)
+    }
+    const given = await sign()
+    const { error } = await sendSyncThrough(given, [thenLate, pending, pending, known, pending], { deadlineMs: 200 })
+    expect(error).toMatchObject({ kind: 'timeout', code: 4, transactionHash: keccak256(given) })
+    const raw = await sign()
+    const { receipt, methods } = await sendSyncThrough(raw, [thenLate, forward(anvil.url)])
+    expect(receipt).toMatchObject({ transactionHash: keccak256(raw), status: 1 })
+    expect(methods).toEqual(['sendRawTransactionSync', 'getTransactionByHash', 'getTransactionReceipt'])
+  })
+
   test('that a node refuses at once is refused', async () => {
     const { error, methods } = await sendSyncThrough(await sign({ nonce: 5 }), [refuse(-32000, 'nonce too low: next nonce 6, tx nonce 5')])
     expect(error).toMatchObject({ kind: 'execution' })

@@ -43,6 +43,8 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'quota', code: -32607, source: 'BlockVision: call limit' },
   { kind: 'quota', code: 402, source: 'Infura: daily credits' },
   { kind: 'rate-limit', code: 429, source: 'Alchemy, Infura' },
+  // The pool has the transaction: the call waits for its receipt, or fails with its hash.
+  { kind: 'timeout', code: 4, method: /^eth_sendRawTransactionSync$/, source: 'EIP-7966: no receipt in time' },
   { kind: 'lagging', code: -39001, source: 'execution-apis: unknown block' },
   { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
 

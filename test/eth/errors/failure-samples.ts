@@ -900,6 +900,7 @@ export const coded: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   ],
   timeout: [
     ['a proxy', 408, undefined, '', 'RFC 9110'],
+    ['a node', 200, 4, "The transaction was added to the mempool but wasn't processed in time", 'EIP-7966', { method: 'eth_sendRawTransactionSync' }],
     ['nginx', 504, undefined, '<html></html>', 'RFC 9110'],
     ['Cloudflare', 524, undefined, '', 'developers.cloudflare.com: error 524'],
   ],
