@@ -106,7 +106,8 @@ export {
   type Support,
   type Tag,
 } from './probe/index.ts'
-export { type Call, type Layer, type Outcome, type Post, type Reply, replyOf, type Send } from './rpc/call.ts'
+export type { Call, Layer, Outcome, Post, Reply, Send } from './rpc/call.ts'
 export type { CallEvent, CallStartEvent, Events, PostEvent, PostStartEvent, RetryEvent, RouteEvent, ThrottleEvent } from './rpc/events.ts'
 export type { Classify, Failure } from './rpc/post/reply-errors.ts'
 export type { Recovery } from './rpc/recovery.ts'
+export { replyOf } from './rpc/reply.ts'

@@ -1,8 +1,9 @@
 import { RpcError } from '../errors.ts'
-import { type Call, type Reply, sizeFrom } from './call.ts'
+import type { Call, Reply } from './call.ts'
 import { areCallsWatched, reportBegun, reportEnded } from './call-watchers.ts'
 import { type CallEvent, callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
+import { sizeFrom } from './reply.ts'
 import type { Tally } from './tally.ts'
 
 /*

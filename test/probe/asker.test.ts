@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { HexlineError, NetworkError, RpcError } from '../../src/errors.ts'
 import { Asker, type AskerOptions } from '../../src/probe/asker.ts'
-import { type Outcome, type Post, replyOf } from '../../src/rpc/call.ts'
+import type { Outcome, Post } from '../../src/rpc/call.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 import { errorOf } from '../support/server.ts'
 
 /**

@@ -3,7 +3,8 @@ import { RpcError } from '../../src/errors.ts'
 import { Asker } from '../../src/probe/asker.ts'
 import { atLeast, type Figure } from '../../src/probe/figure.ts'
 import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from '../../src/probe/limits.ts'
-import { type Call, type Outcome, type Post, replyOf } from '../../src/rpc/call.ts'
+import type { Call, Outcome, Post } from '../../src/rpc/call.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 
 const askerOf = (post: Post) => new Asker({ post, maxCalls: 10_000, reserved: 0, timeoutMs: 10_000, signal: undefined, onPost: () => {} })
 const refusal = (kind: 'batch-too-large' | 'response-too-large' | 'range-too-large' | 'pruned' | 'lagging' | 'server', message = 'no') =>

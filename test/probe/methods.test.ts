@@ -3,7 +3,8 @@ import { HttpError, RpcError } from '../../src/errors.ts'
 import { encodeArguments } from '../../src/eth/methods.ts'
 import { Asker } from '../../src/probe/asker.ts'
 import { METHODS, methodsOf, nothingOf, quantity, TAGS, tagsOf } from '../../src/probe/methods.ts'
-import { type Call, type Outcome, replyOf } from '../../src/rpc/call.ts'
+import type { Call, Outcome } from '../../src/rpc/call.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 
 const facts = { head: 100, blockHash: `0x${'11'.repeat(32)}`, transactionHash: `0x${'22'.repeat(32)}` }
 

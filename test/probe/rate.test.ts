@@ -3,7 +3,7 @@ import { RpcError } from '../../src/errors.ts'
 import { Asker } from '../../src/probe/asker.ts'
 import type { Figure } from '../../src/probe/figure.ts'
 import { rateLimit } from '../../src/probe/rate.ts'
-import { replyOf } from '../../src/rpc/call.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 
 /** The figure for an endpoint that answers some calls, and then refuses. */
 function found(answers: number, message: string, { kind = 'rate-limit', data }: { kind?: 'rate-limit' | 'server'; data?: unknown } = {}): Promise<Figure> {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { asBuffer, type Call, movedReply, ownRead, patienceAfter, patienceOf, releasableReply, releaseReply, replyOf } from '../../src/rpc/call.ts'
+import { type Call, ownRead, patienceAfter, patienceOf } from '../../src/rpc/call.ts'
 import { decodedOf, decodedReply, takeDecoded } from '../../src/rpc/decoded-reply.ts'
+import { asBuffer, movedReply, releasableReply, releaseReply, replyOf } from '../../src/rpc/reply.ts'
 
 test('a reply gives its value once, and then holds nothing', () => {
   const value = { number: '0x1' }

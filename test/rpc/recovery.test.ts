@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ClosedError, type HexlineError, NetworkError, RpcError } from '../../src/errors.ts'
-import { ownRead, replyOf } from '../../src/rpc/call.ts'
+import { ownRead } from '../../src/rpc/call.ts'
 import { CallFailure } from '../../src/rpc/call-failure.ts'
 import { Doubts, pauses, type Recovery } from '../../src/rpc/recovery.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 import { Waiting } from '../../src/wait/waiting.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
 

@@ -1,5 +1,6 @@
 import type { FailureCount } from '../../src/cli/failure-count.ts'
-import { type Call, replyOf } from '../../src/rpc/call.ts'
+import type { Call } from '../../src/rpc/call.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 import { errorOf } from './server.ts'
 
 /** Has an attempt of a call fail. */

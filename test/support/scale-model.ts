@@ -1,9 +1,10 @@
 import { LEAST_CALLS } from '../../adapters/bullmq/budget-script.ts'
 import { rangesOf } from '../../src/dataset/shard.ts'
 import { HttpError } from '../../src/errors.ts'
-import { type Call, replyOf } from '../../src/rpc/call.ts'
+import type { Call } from '../../src/rpc/call.ts'
 import { type BatchInFlight, batchResult } from '../../src/rpc/limits/batch-result.ts'
 import { EndpointLimits } from '../../src/rpc/limits/endpoint-limits.ts'
+import { replyOf } from '../../src/rpc/reply.ts'
 import { randomFrom } from './random.ts'
 
 /*

@@ -1,6 +1,7 @@
 import { type HexlineError, HttpError, MalformedReplyError, NetworkError, RpcError } from '../../errors.ts'
-import { type Call, type Outcome, sizeFrom } from '../call.ts'
+import type { Call, Outcome } from '../call.ts'
 import { isStall, isStrained, isThrottled, isTooLarge, isUnanswered } from '../failure-kinds.ts'
+import { sizeFrom } from '../reply.ts'
 
 /** A POST that has been sent. */
 export interface BatchInFlight {

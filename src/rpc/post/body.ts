@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer'
 import { isSpace, parseAt, scanArray, scanObject, skipSpace, skipValue, viewOf } from '../../json/scan.ts'
-import { type Call, type Reply, replyOf } from '../call.ts'
+import type { Call, Reply } from '../call.ts'
+import { replyOf } from '../reply.ts'
 import type { ReplyObject } from './correlate.ts'
 
 const OPEN_BRACKET = 0x5b

@@ -1,6 +1,7 @@
 import { parseAt } from '../../json/scan.ts'
-import { type PooledCall, type Reply, replyOf } from '../call.ts'
+import type { PooledCall, Reply } from '../call.ts'
 import { decodedReply } from '../decoded-reply.ts'
+import { replyOf } from '../reply.ts'
 import { cutBody } from './body.ts'
 
 /** Smaller bodies are parsed, in bytes: nothing is saved there. */

@@ -1,10 +1,11 @@
 import type { ErrorKind } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { throwLater } from '../../wait/throw-later.ts'
-import { type Call, type EncodedCall, type Outcome, type Post, type Reply, sizeFrom } from '../call.ts'
+import type { Call, EncodedCall, Outcome, Post, Reply } from '../call.ts'
 import { areCallsWatched, reportPostBegun } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
+import { sizeFrom } from '../reply.ts'
 import { tallyOf } from '../tally.ts'
 
 /** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */

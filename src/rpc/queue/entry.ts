@@ -1,10 +1,11 @@
 import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { BodyPool } from '../body-pool.ts'
-import { type Call, type CallTally, type EncodedCall, type PooledCall, type Reply, replyOf } from '../call.ts'
+import type { Call, CallTally, EncodedCall, PooledCall, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { cloneJson } from '../clone-json.ts'
 import { copyError } from '../copy-error.ts'
+import { replyOf } from '../reply.ts'
 import type { Awaited, Caller } from './caller.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { HexlineError } from '../../errors.ts'
 import type { Waiter, Waiting } from '../../wait/waiting.ts'
-import { type Call, ownRead, type Post, replyOf } from '../call.ts'
+import { type Call, ownRead, type Post } from '../call.ts'
+import { replyOf } from '../reply.ts'
 import type { Backoff } from '../retry-delay.ts'
 import { createQueue } from './queue.ts'
 

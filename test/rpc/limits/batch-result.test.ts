@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type ErrorKind, HttpError, LimitError, MalformedReplyError, NetworkError, RpcError, TimeoutError } from '../../../src/errors.ts'
-import { type Outcome, ownRead, replyOf } from '../../../src/rpc/call.ts'
+import { type Outcome, ownRead } from '../../../src/rpc/call.ts'
 import { unanswered } from '../../../src/rpc/failure-kinds.ts'
 import { type BatchInFlight, type BatchResult, batchResult } from '../../../src/rpc/limits/batch-result.ts'
+import { replyOf } from '../../../src/rpc/reply.ts'
 
 const batchOf = (count: number): BatchInFlight => ({
   calls: Array.from({ length: count }, (_, i) => ownRead({ method: 'eth_call', params: [i], deadline: 1000 })),

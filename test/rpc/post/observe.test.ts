@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError, RpcError } from '../../../src/errors.ts'
-import { ownRead, type Post, replyOf } from '../../../src/rpc/call.ts'
+import { ownRead, type Post } from '../../../src/rpc/call.ts'
 import { watched, watchPost } from '../../../src/rpc/post/observe.ts'
+import { replyOf } from '../../../src/rpc/reply.ts'
 import { eventsOf } from '../../support/events.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { RpcError, TimeoutError } from '../../../src/errors.ts'
-import { type Outcome, ownRead, type Post, replyOf } from '../../../src/rpc/call.ts'
+import { type Outcome, ownRead, type Post } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { BatchSender } from '../../../src/rpc/queue/send-batch.ts'
+import { replyOf } from '../../../src/rpc/reply.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError, NetworkError, RpcError } from '../../../src/errors.ts'
-import { type Outcome, replyOf } from '../../../src/rpc/call.ts'
+import type { Outcome } from '../../../src/rpc/call.ts'
+import { replyOf } from '../../../src/rpc/reply.ts'
 import { Health, Usual } from '../../../src/rpc/route/health.ts'
 import { VirtualClock } from '../../support/virtual-clock.ts'
 

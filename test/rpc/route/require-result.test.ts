@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { ownRead, replyOf } from '../../../src/rpc/call.ts'
+import { ownRead } from '../../../src/rpc/call.ts'
 import { CallFailure } from '../../../src/rpc/call-failure.ts'
+import { replyOf } from '../../../src/rpc/reply.ts'
 import { isNull, takeResult } from '../../../src/rpc/route/require-result.ts'
 import { errorOf } from '../../support/server.ts'
 
