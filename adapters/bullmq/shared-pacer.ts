@@ -166,7 +166,7 @@ export class SharedPacer implements Pacing {
     this.#wantedAt = now
     if (this.#isAsking) this.#isUrgent = true
     else this.#askRedis(now, 0)
-    return sentAt < this.#known.since ? 'known' : 'too-fast'
+    return sentAt < this.#known.since ? 'stale' : 'too-fast'
   }
 
   /**

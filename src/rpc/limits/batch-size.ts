@@ -27,9 +27,9 @@ type Support = 'unknown' | 'doubted' | 'singles' | 'failing' | 'batches'
  * A POST longer than `calls`: none is due, the next POST is to be one of this length, or it is in
  * flight and the others keep to `calls`.
  */
-type Trial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
+type LengthTrial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
 
-const NO_TRIAL: Trial = { state: 'none' }
+const NO_TRIAL: LengthTrial = { state: 'none' }
 
 /**
  * How long batches may be, in calls; `body` is about the bytes of their replies.
@@ -63,7 +63,7 @@ export class BatchSize {
   #isUnproven = false
   /** Length that is never passed. */
   #ceiling: number
-  #trial: Trial = NO_TRIAL
+  #trial: LengthTrial = NO_TRIAL
   #support: Support = 'unknown'
   /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
   #resume: number | undefined
@@ -115,9 +115,9 @@ export class BatchSize {
   }
 
   /** A POST was answered in full. When enough of them were, a longer one is tried. */
-  worked(reply: WholeReply): void {
+  answered(reply: WholeReply): void {
     const { length } = reply
-    this.body.worked(reply)
+    this.body.answered(reply)
     this.#doubt.answered(length, this.calls)
     if (length > 1) this.#support = 'batches'
     else if (this.#support === 'failing') this.#support = 'unknown'

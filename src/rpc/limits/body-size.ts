@@ -94,7 +94,7 @@ export class BodySize {
   }
 
   /** A POST was answered in full. */
-  worked({ bytes, tookMs, roundTripMs, hadRoom }: WholeReply): void {
+  answered({ bytes, tookMs, roundTripMs, hadRoom }: WholeReply): void {
     this.#proven = Math.max(this.#proven, bytes)
     if (bytes >= this.#good * NEARLY) {
       if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)

@@ -10,11 +10,11 @@ const LEAST_BY_CHANCE = 1 / 4
 const ENOUGH_BY_CHANCE = 2
 /**
  * Time without trouble before one more POST is tried, in ms. It doubles with each failed try, up to
- * a limit. After a try that worked, one more is added every `STEP`.
+ * a limit. After a try that worked, one more is added every `STEP_MS`.
  */
-const HOLD = 2000
-const LONGEST_HOLD = 32_000
-const STEP = 250
+const HOLD_MS = 2000
+const LONGEST_HOLD_MS = 32_000
+const STEP_MS = 250
 /**
  * POSTs that must be answered beyond the proven number before it rises by one: the endpoint may
  * have finished one that still counts as in flight here.
@@ -46,7 +46,7 @@ export class Concurrency {
   #beyond = 0
   #cutAt = Number.NEGATIVE_INFINITY
   #growAt = 0
-  #holdMs = HOLD
+  #holdMs = HOLD_MS
   /** The limit has grown since the last cut. */
   #hasGrown = false
   /** This many POSTs at a time were too many. */
@@ -71,18 +71,18 @@ export class Concurrency {
   }
 
   /** The nth POST in flight was answered. */
-  worked(nth: number, now: number): void {
+  answered(nth: number, now: number): void {
     this.#test.add(0, BY_CHANCE, BY_NUMBER)
     if (nth > this.#proven && ++this.#beyond >= PROOF) {
       this.#proven++
       this.#beyond = 0
-      if (this.#proven >= this.#failed) this.#holdMs = HOLD
+      if (this.#proven >= this.#failed) this.#holdMs = HOLD_MS
     }
     // The queue may keep one slot free for interactive calls, so one less than the limit is full.
     if (this.limit === this.#most || nth < this.limit - 1 || now < this.#growAt) return
     this.limit++
     this.#hasGrown = true
-    this.#growAt = now + STEP
+    this.#growAt = now + STEP_MS
   }
 
   /** The nth POST in flight was refused because of their number. */
@@ -94,7 +94,7 @@ export class Concurrency {
   forgive(): void {
     this.limit = this.#most
     this.#failed = Number.POSITIVE_INFINITY
-    this.#holdMs = HOLD
+    this.#holdMs = HOLD_MS
     this.#growAt = 0
   }
 
@@ -102,7 +102,7 @@ export class Concurrency {
    * The nth POST in flight, started at `sentAt`, failed in a way that too many POSTs can cause.
    * POSTs that started before the last cut do not count again.
    */
-  suffered(nth: number, sentAt: number, now: number): void {
+  strained(nth: number, sentAt: number, now: number): void {
     if (nth <= 1 || sentAt < this.#cutAt) return
     this.#test.add(1, BY_CHANCE, BY_NUMBER)
     if (nth <= this.#proven && this.#test.score < LIKELIER) return
@@ -111,7 +111,7 @@ export class Concurrency {
   }
 
   #cut(nth: number, limit: number, now: number): void {
-    if (this.#hasGrown && nth >= this.#failed) this.#holdMs = Math.min(LONGEST_HOLD, this.#holdMs * 2)
+    if (this.#hasGrown && nth >= this.#failed) this.#holdMs = Math.min(LONGEST_HOLD_MS, this.#holdMs * 2)
     this.#hasGrown = false
     this.#failed = nth
     this.#growAt = now + this.#holdMs

@@ -218,11 +218,11 @@ export class EndpointLimits {
   }
 
   /** A batch has ended because no caller waited for it any more. That says nothing about limits. */
-  cut(batch: BatchInFlight): void {
+  abandoned(batch: BatchInFlight): void {
     const { calls, sentAt, isProbe } = batch
     this.#inFlight.drop(sentAt)
     if (isProbe) this.#isProbing = false
-    this.#methods.cut(batch)
+    this.#methods.abandoned(batch)
     this.#size.end(calls.length)
   }
 
@@ -248,7 +248,7 @@ export class EndpointLimits {
     if (ownership === 'found') this.#forgetThrottling(now)
     const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
     const isPaused = isThrottled || (throttling !== undefined && this.methodsApart.size > 0)
-    if (throttling === undefined && result.strained === length) this.#concurrency.suffered(batch.nth, batch.sentAt, now)
+    if (throttling === undefined && result.strained === length) this.#concurrency.strained(batch.nth, batch.sentAt, now)
     return { isPaused, resend }
   }
 
@@ -256,9 +256,9 @@ export class EndpointLimits {
     const tookMs = now - batch.sentAt
     if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
     this.#replies.learn(answered, bytes)
-    this.#inFlight.took(tookMs)
+    this.#inFlight.answeredAfter(tookMs)
     this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
-    this.#concurrency.worked(batch.nth, now)
+    this.#concurrency.answered(batch.nth, now)
     this.#isAnswering = true
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
@@ -278,7 +278,7 @@ export class EndpointLimits {
       return 'unanswered'
     }
     if (whole === 'answered')
-      this.#size.worked({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom: batch.hadRoom || this.#hadFreeSlots(batch) })
+      this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom: batch.hadRoom || this.#hadFreeSlots(batch) })
     else if (whole === 'timed-out' && length > 1) this.#size.timedOut({ length, bytes, sentAt, now })
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
     else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
@@ -314,12 +314,12 @@ export class EndpointLimits {
     const asked = throttling.retryAfterMs ?? 0
     const verdict = this.#verdictOn(result, throttling, now)
     if (verdict === 'busy') {
-      this.#concurrency.suffered(batch.nthBusy, batch.sentAt, now)
+      this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
     } else if (verdict === 'too-many-at-once') {
       this.#concurrency.refused(batch.nthBusy, now)
     } else if (verdict === 'below-level') {
       this.#size.throttled(answered.length)
-      if (answered.length === 0 && batch.nthBusy > 1) this.#concurrency.suffered(batch.nthBusy, batch.sentAt, now)
+      if (answered.length === 0 && batch.nthBusy > 1) this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
     }
     // While calls are answered in between, the rate holds back what it must.
     const isPaused = asked > 0 || (verdict !== 'too-many-at-once' && !this.#isAnswering)

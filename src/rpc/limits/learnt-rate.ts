@@ -8,14 +8,14 @@ import { type Fill, TokenBucket } from './token-bucket.ts'
  * for, with a margin: otherwise calls would wait for slots, and go in clumps. Tokens are kept for
  * two such times, so that an alarm that rings late loses none.
  */
-const LEAST_SPACING = 25
-const MOST_SPACING = 250
+const LEAST_SPACING_MS = 25
+const MOST_SPACING_MS = 250
 const MARGIN = 1.25
 const LEAST_BURST = 3
 /** Weight of the newest reply in their mean time. */
 const NEWEST = 0.2
 /** A rate that held nothing back for this long is forgotten, in ms. */
-const FORGOTTEN = 300_000
+const FORGOTTEN_MS = 300_000
 
 /** What is assumed about an endpoint that has throttled for the first time. */
 export interface RateGuess {
@@ -85,7 +85,7 @@ export class LearntRate {
 
   /** It has held nothing back for long, or takes whatever comes. */
   isForgotten(now: number): boolean {
-    return now - this.#heldAt > FORGOTTEN || this.perSecond >= MOST_PER_SECOND
+    return now - this.#heldAt > FORGOTTEN_MS || this.perSecond >= MOST_PER_SECOND
   }
 
   /** A POST that was sent at this time and throttled proves that nothing had been saved. */
@@ -128,14 +128,14 @@ export class LearntRate {
     if (isWhole) this.#longest.answered(calls)
     if (now - tookMs >= this.since) this.#isUntried = false
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
-    this.#spacingMs = Math.min(MOST_SPACING, (MARGIN * this.#meanMs) / slots)
+    this.#spacingMs = Math.min(MOST_SPACING_MS, (MARGIN * this.#meanMs) / slots)
   }
 
   throttled(throttling: Omit<Throttling, 'idleMs'>, now: number): RateVerdict {
     const { perSecond } = this
     const verdict = this.#estimate.throttled({ ...throttling, idleMs: now - this.#startedAt }, now)
     const { calls = 1, part = 1 } = throttling
-    if (verdict !== 'known') this.#longest.throttled(calls, part)
+    if (verdict !== 'stale') this.#longest.throttled(calls, part)
     if (this.perSecond < perSecond) {
       // The endpoint is out of tokens, too, and gets some before it is asked again.
       this.#bucket.empty(this.#worthWaiting, now)
@@ -156,6 +156,6 @@ export class LearntRate {
    */
   get #worthWaiting(): number {
     const { perSecond } = this
-    return Math.min(this.#longest.most, Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING) / 1000)))
+    return Math.min(this.#longest.most, Math.max(1, Math.ceil((perSecond * this.#spacingMs) / 1000), Math.floor((perSecond * LEAST_SPACING_MS) / 1000)))
   }
 }

@@ -22,7 +22,7 @@ export interface WaitingCalls {
  * "Lately" reaches back this far, in ms, or over this many replies, or over this many calls at the
  * learnt rate: over fewer, each would weigh too much.
  */
-const LATELY = 250
+const LATELY_MS = 250
 const LATELY_REPLIES = 2
 const LATELY_CALLS = 16
 /**
@@ -34,7 +34,7 @@ const LEAST_GUESS = 100
  * An endpoint that asks for a pause of at least this long, in ms, is assumed to give in it what it
  * gave before it, and this part of that at once.
  */
-const LEAST_PAUSE = 250
+const LEAST_PAUSE_MS = 250
 const SAVED_PART = 0.9
 
 /** Decides when calls may go to an endpoint. Questions change nothing. */
@@ -156,7 +156,7 @@ export class Pacer implements Pacing {
     const answered = this.#lately.perSecond(this.#memoryMs, now)
     const isRefuted = this.#learnt?.isRefutedBy(throttling.sentAt) === true
     if (this.#learnt !== undefined && !isRefuted) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
-    if (!isRefuted) this.#answeredBefore = this.#lately.perSecond(LATELY, now) ?? 0
+    if (!isRefuted) this.#answeredBefore = this.#lately.perSecond(LATELY_MS, now) ?? 0
     this.#learnt = new LearntRate(
       isRefuted ? { perSecond: LEAST_GUESS, saved: 0, answered: this.#answeredBefore } : this.#firstGuess(throttling.pauseMs, now),
       throttling,
@@ -166,7 +166,7 @@ export class Pacer implements Pacing {
   }
 
   #firstGuess(pauseMs: number, now: number): RateGuess {
-    const calls = pauseMs < LEAST_PAUSE ? 0 : this.#lately.calls(LATELY, now)
+    const calls = pauseMs < LEAST_PAUSE_MS ? 0 : this.#lately.calls(LATELY_MS, now)
     const answered = this.#answeredBefore
     return { perSecond: Math.max(LEAST_GUESS, answered, pauseMs === 0 ? 0 : (calls / pauseMs) * 1000), saved: SAVED_PART * calls, answered }
   }
@@ -174,7 +174,7 @@ export class Pacer implements Pacing {
   /** How far back "lately" reaches, in ms. */
   get #memoryMs(): number {
     const learnt = this.#learnt
-    return learnt === undefined ? LATELY : Math.max(LATELY, LATELY_REPLIES * learnt.meanMs, (LATELY_CALLS / learnt.perSecond) * 1000)
+    return learnt === undefined ? LATELY_MS : Math.max(LATELY_MS, LATELY_REPLIES * learnt.meanMs, (LATELY_CALLS / learnt.perSecond) * 1000)
   }
 
   #msUntilLearnt(calls: number, now: number): number {

@@ -31,7 +31,7 @@ export class PostsInFlight {
   }
 
   /** A POST with answers took this long. */
-  took(ms: number): void {
+  answeredAfter(ms: number): void {
     this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs + NEWEST * (ms - this.#meanMs)
   }
 }

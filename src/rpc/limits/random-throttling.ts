@@ -4,7 +4,7 @@ import { Outage } from './outage.ts'
 import { Probation } from './probation.ts'
 import { RandomPart } from './random-part.ts'
 import type { RateEstimate, RateVerdict, Throttling } from './rate-estimate.ts'
-import { Trial } from './throttling-trial.ts'
+import { ThrottlingTrial } from './throttling-trial.ts'
 
 /**
  * What is left of the rate in a trial: a limit does not fall by half within one, and random
@@ -15,23 +15,23 @@ const SLOWER = 1 / 2
  * A trial begins with the second refusal far below the level, among recent POSTs there. A weighted
  * sum: it is a little less than two.
  */
-const REFUSALS = 1.8
+const REFUSALS_UNTIL_TRIAL = 1.8
 /**
  * Or with this many cuts below the level in a row, with answers between them. A limit that falls to
  * a quarter takes four.
  */
-const FALLS = 5
+const CUTS_UNTIL_TRIAL = 5
 /**
  * A cut counts among them if fewer POSTs than this told anything far below the level after the cut
  * before it. That is so where replies take long: the rate has grown by the first answer.
  */
-const FEW = 5
+const LEAST_FAR_BELOW = 5
 /** A trial is as long as three refusals at random would take, within these bounds. */
 const REFUSALS_IN_TRIAL = 3
 const LEAST_POSTS = 24
 const MOST_POSTS = 100
 /** And this long after such cuts, which say nothing of how many are refused at random. */
-const POSTS_AFTER_FALLS = 36
+const POSTS_AFTER_CUTS = 36
 /**
  * A trial in which too many are refused starts again at half of the level: the limit fell. The
  * fourth is believed.
@@ -58,7 +58,10 @@ const MS_UNTIL_ANSWER = 100
  * - `probation`: throttling was found to be random, and the rate is back where it was before it was
  *   cut for that.
  */
-type State = { readonly is: 'watching' } | { readonly is: 'trial'; readonly trial: Trial } | { readonly is: 'probation'; readonly probation: Probation }
+type State =
+  | { readonly is: 'watching' }
+  | { readonly is: 'trial'; readonly trial: ThrottlingTrial }
+  | { readonly is: 'probation'; readonly probation: Probation }
 
 const WATCHING: State = { is: 'watching' }
 
@@ -143,9 +146,9 @@ export class RandomThrottling {
 
   throttled(throttling: Throttling, now: number): RateVerdict {
     const { sentAt, tookMs, part = 1 } = throttling
-    if (sentAt < this.since) return 'known'
+    if (sentAt < this.since) return 'stale'
     const mayBeKnown = this.#isCut && now - this.since < REPLIES_UNTIL_ANSWER * tookMs + MS_UNTIL_ANSWER
-    if (!this.#farBelow.hasAnswer && mayBeKnown) return 'known'
+    if (!this.#farBelow.hasAnswer && mayBeKnown) return 'stale'
     this.#outage.refused(this.#estimate.level, now)
     const wasTrial = this.#state.is === 'trial'
     const verdict = this.#add(sentAt, part, now)
@@ -162,10 +165,10 @@ export class RandomThrottling {
     this.#best = this.#estimate.isBeyondLevel || this.#isRandom ? 0 : Math.max(this.#best, this.#estimate.level)
     const verdict = this.#estimate.throttled(throttling, this.#part, now)
     this.#isCut = true
-    const isUnwatched = this.#farBelow.posts < FEW && this.#farBelow.hasAnswer
+    const isUnwatched = this.#farBelow.posts < LEAST_FAR_BELOW && this.#farBelow.hasAnswer
     this.#falls = verdict === 'below-level' && isUnwatched ? this.#falls + 1 : 0
     this.#startOver()
-    if (this.#falls === FALLS) this.#beginTrial(POSTS_AFTER_FALLS, now)
+    if (this.#falls === CUTS_UNTIL_TRIAL) this.#beginTrial(POSTS_AFTER_CUTS, now)
     return verdict
   }
 
@@ -175,7 +178,7 @@ export class RandomThrottling {
     this.#test.add(refused, part, part + MORE)
     const state = this.#state
     if (state.is === 'trial') {
-      if (sentAt < state.trial.since) return refused > 0 ? 'known' : undefined
+      if (sentAt < state.trial.since) return refused > 0 ? 'stale' : undefined
       this.#addToTrial(state.trial, refused, now)
       return undefined
     }
@@ -197,7 +200,7 @@ export class RandomThrottling {
   #addFarBelow(refused: number, now: number): void {
     this.#farBelow.posts++
     this.#count(1, Number(refused > 0), refused)
-    if (this.#isRandom || refused === 0 || this.#randomPart.refused < REFUSALS) return
+    if (this.#isRandom || refused === 0 || this.#randomPart.refused < REFUSALS_UNTIL_TRIAL) return
     this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, REFUSALS_IN_TRIAL * this.#randomPart.postsPerRefusal)), now)
   }
 
@@ -205,21 +208,21 @@ export class RandomThrottling {
     this.#falls = 0
     this.#farBelow.posts = 0
     this.#slowFrom = now
-    this.#state = { is: 'trial', trial: new Trial(length, now) }
+    this.#state = { is: 'trial', trial: new ThrottlingTrial(length, now) }
   }
 
-  #addToTrial(trial: Trial, refused: number, now: number): void {
+  #addToTrial(trial: ThrottlingTrial, refused: number, now: number): void {
     if (!trial.add(refused)) return
     if (trial.isTooFast && ++this.#halvings <= MOST_HALVINGS) {
       this.#estimate.moveTo(this.#estimate.level * SLOWER)
       this.#randomPart.clear()
-      this.#state = { is: 'trial', trial: new Trial(LEAST_POSTS, now) }
+      this.#state = { is: 'trial', trial: new ThrottlingTrial(LEAST_POSTS, now) }
     } else if (trial.isOver(now)) {
       this.#end(trial, now)
     }
   }
 
-  #end(trial: Trial, now: number): void {
+  #end(trial: ThrottlingTrial, now: number): void {
     this.#halvings = 0
     this.#slowUntil = now
     this.#forget()

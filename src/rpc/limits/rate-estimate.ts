@@ -21,7 +21,7 @@ const LEAST_START = 0.7
  * Longest scale of the growth, in ms, while the level stays where it is: one look beyond it in five
  * to seven seconds.
  */
-const SCALE = 4500
+const SCALE_MS = 4500
 /**
  * Looks become fewer where each costs more: scale per ms of a reply, until which nothing is known
  * of it, and per ms of the pause it brings.
@@ -30,11 +30,11 @@ const SCALE_PER_REPLY = 15
 const SCALE_PER_PAUSE = 15
 /** And where calls are few: a look refuses at least one, so this many are to be answered for it. */
 const CALLS_PER_LOOK = 50
-const LONGEST_SCALE = 60_000
+const LONGEST_SCALE_MS = 60_000
 /**
  * Scale of the first guess, in ms, and per ms of a reply, since what is too much shows only then.
  */
-const FIRST_SCALE = 500
+const FIRST_SCALE_MS = 500
 const FIRST_SCALE_PER_REPLY = 3
 /**
  * Mean change of the level, as a natural logarithm, up to which it counts as steady. Beyond it the
@@ -103,9 +103,9 @@ export interface Throttling {
  * - `below-level`: the rate was cut though it had been answered before, so something else may be
  *   the reason, too;
  * - `random`: the rate is not the reason, or that is being found out;
- * - `known`: the POST was sent before the last cut, and says nothing new.
+ * - `stale`: the POST was sent before the last cut, and says nothing new.
  */
-export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'known'
+export type RateVerdict = 'too-fast' | 'below-level' | 'random' | 'stale'
 
 /**
  * The calls per second that an endpoint takes, found by being throttled. It remembers the level at
@@ -147,7 +147,7 @@ export class RateEstimate {
   /** `guess` in calls per second, made because of a throttled POST. */
   constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
     this.#level = within(guess)
-    this.#scaleMs = Math.min(SCALE, Math.max(FIRST_SCALE, tookMs * FIRST_SCALE_PER_REPLY))
+    this.#scaleMs = Math.min(SCALE_MS, Math.max(FIRST_SCALE_MS, tookMs * FIRST_SCALE_PER_REPLY))
     this.#since = now + pauseMs
     this.#measuredMs = Math.min(pauseMs, MOST_SAVED_MS)
   }
@@ -201,8 +201,8 @@ export class RateEstimate {
     this.#change += NEWEST * (change - this.#change)
     const part = Math.min(1, Math.max(atRandom > 0 ? LEAST_PART_AT_RANDOM : LEAST_PART, STEADY / this.#change))
     const perReply = Math.max(part, LEAST_PART_PER_REPLY) * SCALE_PER_REPLY
-    const scaleMs = Math.max(part * SCALE, perReply * tookMs, SCALE_PER_PAUSE * pauseMs, (CALLS_PER_LOOK / level) * 1000)
-    this.#scaleMs = Math.min(LONGEST_SCALE, scaleMs)
+    const scaleMs = Math.max(part * SCALE_MS, perReply * tookMs, SCALE_PER_PAUSE * pauseMs, (CALLS_PER_LOOK / level) * 1000)
+    this.#scaleMs = Math.min(LONGEST_SCALE_MS, scaleMs)
     const sure = isBeyondLevel ? Math.max(LEAST_START, 1 - OFF_BY / Math.max(1, this.#answered)) : 1
     this.#start = Math.min(pauseMs <= MOST_SAVED_MS ? START : START_AFTER_PAUSE, sure)
     this.#isGuess = false
@@ -222,7 +222,7 @@ export class RateEstimate {
   /** Another estimate has found the level: the rate starts below it, as after a cut. */
   resume(level: number): void {
     this.#isGuess = false
-    this.#scaleMs = SCALE
+    this.#scaleMs = SCALE_MS
     this.#change = STEADY
     this.moveTo(level)
   }
@@ -231,7 +231,7 @@ export class RateEstimate {
   restore(level: number): void {
     this.moveTo(Math.max(level, this.#level))
     this.#change = STEADY / LEAST_PART
-    this.#scaleMs = Math.min(this.#scaleMs, LEAST_PART * SCALE)
+    this.#scaleMs = Math.min(this.#scaleMs, LEAST_PART * SCALE_MS)
   }
 
   /** The level after a refusal; `measured` is 0 where there is too little to measure. */

@@ -13,16 +13,16 @@ const IN_A_ROW = 2
  * and the part of them that may have been.
  */
 const EXPECTED = 5
-const FEW = 0.1
+const MOST_OTHERS = 0.1
 /** From this part of them on, and this number, the method is throttled as all others are. */
-const MANY = 0.5
+const SHARED_FROM = 0.5
 const LEAST_OTHERS = 2
 /**
  * A method is refused where at least this many of its POSTs were throttled, and fewer than this
  * part of their number answered. Its POSTs tell nothing about another method.
  */
 const LEAST_REFUSED = 2
-const ANSWERED = 0.02
+const LEAST_ANSWERED = 0.02
 /**
  * POSTs of a method in a row that are answered, while its rate holds nothing back, until its calls
  * go with the others again.
@@ -117,7 +117,7 @@ export class ThrottledMethods {
   }
 
   /** A POST has ended that says nothing. */
-  cut(batch: BatchInFlight): void {
+  abandoned(batch: BatchInFlight): void {
     if (this.#trial?.isOf(batch)) this.#trial = undefined
   }
 
@@ -270,7 +270,7 @@ class ThrottledMethod extends Counts {
   /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */
   judge(others: Counts, now: number): boolean {
     if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
-    const isShared = others.throttled >= LEAST_OTHERS && others.throttled > MANY * this.#expected(others)
+    const isShared = others.throttled >= LEAST_OTHERS && others.throttled > SHARED_FROM * this.#expected(others)
     if (isShared) this.stayTogether(now)
     return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
   }
@@ -310,13 +310,13 @@ class ThrottledMethod extends Counts {
   prove(others: Counts): Ownership {
     if (this.#isProven) return 'own'
     const expected = this.#expected(others)
-    this.#isProven = expected >= EXPECTED && others.throttled <= FEW * expected
+    this.#isProven = expected >= EXPECTED && others.throttled <= MOST_OTHERS * expected
     return this.#isProven ? 'found' : 'unknown'
   }
 
   /** Is hardly any of its POSTs answered? */
   get isRefused(): boolean {
-    return this.throttled >= LEAST_REFUSED && this.answered < ANSWERED * this.throttled
+    return this.throttled >= LEAST_REFUSED && this.answered < LEAST_ANSWERED * this.throttled
   }
 
   /** POSTs of others that would have been throttled if they were as often as those of this one. */

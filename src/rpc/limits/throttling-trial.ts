@@ -9,7 +9,7 @@ const LEAST_TOO_MANY = 4
 const TOO_MANY_FROM = 8
 
 /** POSTs at half of the rate: what is refused of them is not refused for the rate. */
-export class Trial {
+export class ThrottlingTrial {
   readonly since: number
   readonly #length: number
   #hasAnswers = false

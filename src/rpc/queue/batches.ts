@@ -76,7 +76,7 @@ export class Batches {
     const outcomes = await this.#sender.send(entries)
     this.#inFlight.delete(entries)
     if (isBulk) this.#bulk--
-    if (outcomes === undefined) this.#limits.cut(batch)
+    if (outcomes === undefined) this.#limits.abandoned(batch)
     else this.#finish(line, entries, batch, outcomes)
     onEnd()
   }

@@ -6,7 +6,7 @@ import { runs } from '../../support/runs.ts'
 const MiB = 1024 * 1024
 
 /** A POST of this many calls was answered in full, after a round trip. */
-const worked = (limits: BatchSize, length: number, bytes = 0) => limits.worked({ length, bytes, tookMs: 100, roundTripMs: 100, hadRoom: false })
+const worked = (limits: BatchSize, length: number, bytes = 0) => limits.answered({ length, bytes, tookMs: 100, roundTripMs: 100, hadRoom: false })
 
 /**
  * Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up

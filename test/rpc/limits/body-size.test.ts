@@ -6,7 +6,7 @@ const MiB = 1024 * 1024
 
 /** A POST with this many expected bytes was answered in full: by default after a round trip. */
 const worked = (body: BodySize, bytes: number, { tookMs = 100, roundTripMs = 100, hadRoom = false } = {}) =>
-  body.worked({ length: 10, bytes, tookMs, roundTripMs, hadRoom })
+  body.answered({ length: 10, bytes, tookMs, roundTripMs, hadRoom })
 
 /**
  * Sends POSTs of bulk calls, each as large as is good, to an endpoint that is this far away and

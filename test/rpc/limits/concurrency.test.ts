@@ -10,7 +10,7 @@ function work(concurrency: Concurrency, most: number, fromMs: number, toMs: numb
   let refused = 0
   for (let now = fromMs; now < toMs; now += 50) {
     for (let nth = 1; nth <= concurrency.limit; nth++) {
-      if (nth <= most) concurrency.worked(nth, now)
+      if (nth <= most) concurrency.answered(nth, now)
       else {
         refused++
         concurrency.refused(nth, now)
@@ -45,9 +45,9 @@ describe('POSTs in flight', () => {
 
   test('that fail as under overload become fewer once per wave, and no fewer than a quarter, since it may be chance', () => {
     const concurrency = new Concurrency(8)
-    for (const nth of [8, 7, 6, 5]) concurrency.suffered(nth, 0, 100)
+    for (const nth of [8, 7, 6, 5]) concurrency.strained(nth, 0, 100)
     expect(concurrency.limit).toBe(6)
-    for (let now = 200; now < 2000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
+    for (let now = 200; now < 2000; now += 100) concurrency.strained(concurrency.limit, now, now + 50)
     expect(concurrency.limit).toBe(2)
   })
 
@@ -59,8 +59,8 @@ describe('POSTs in flight', () => {
       for (let now = fromMs; now < toMs; now += 50) {
         for (let nth = 1; nth <= concurrency.limit; nth++) {
           sent++
-          if (isCut(nth)) concurrency.suffered(nth, now - 50, now)
-          else concurrency.worked(nth, now)
+          if (isCut(nth)) concurrency.strained(nth, now - 50, now)
+          else concurrency.answered(nth, now)
         }
       }
     }
@@ -72,7 +72,7 @@ describe('POSTs in flight', () => {
 
   test('fall to two with a high limit as with a low one', () => {
     const concurrency = new Concurrency(100)
-    for (let now = 0; now < 3000; now += 100) concurrency.suffered(concurrency.limit, now, now + 50)
+    for (let now = 0; now < 3000; now += 100) concurrency.strained(concurrency.limit, now, now + 50)
     expect(concurrency.limit).toBe(2)
   })
 
@@ -90,7 +90,7 @@ describe('POSTs in flight', () => {
 
   test('are proven once several were answered, since one may have been luck', () => {
     const concurrency = new Concurrency(8)
-    concurrency.worked(4, 0)
+    concurrency.answered(4, 0)
     expect(concurrency.proven).toBe(0)
     work(concurrency, 8, 0, 1000)
     expect(concurrency.proven).toBeGreaterThan(2)
@@ -104,9 +104,9 @@ describe('POSTs in flight', () => {
         let now = 0
         for (const [what, nth, passed] of events) {
           now += passed
-          if (what === 'worked') concurrency.worked(nth, now)
+          if (what === 'worked') concurrency.answered(nth, now)
           else if (what === 'refused') concurrency.refused(nth, now)
-          else concurrency.suffered(nth, now - 50, now)
+          else concurrency.strained(nth, now - 50, now)
           expect(concurrency.limit).toBeGreaterThanOrEqual(1)
           expect(concurrency.limit).toBeLessThanOrEqual(most)
         }
