@@ -2,14 +2,15 @@ import * as check from '../check.ts'
 import type { Client } from '../client/client.ts'
 import type { Connection } from '../client/endpoint.ts'
 import { connectionsOf, napOf } from '../client/internals.ts'
-import { HexlineError, OptionError, RpcError } from '../errors.ts'
+import { type HexlineError, MalformedReplyError, OptionError, RpcError, TimeoutError } from '../errors.ts'
 import type { ServiceMethodName } from '../eth/methods.ts'
 import { type Scrub, scrubStart } from '../http/secrets.ts'
+import { errorFor } from '../rpc/call-failure.ts'
 import { serverMessage } from '../rpc/server-message.ts'
 import { show } from '../text.ts'
 import { LONGEST_TIMER } from '../wait/clock.ts'
 import { stopWith } from '../wait/stop-with.ts'
-import { Asker, type Heard, isRefusal } from './asker.ts'
+import { Asker, type Heard, isRefusal, type Refusal } from './asker.ts'
 import { exactly, type Figure, unknown } from './figure.ts'
 import { type EndpointHistory, historyOf, noHistory } from './history.ts'
 import { archiveDepth, batchLimit, logRangeLimit, responseLimit } from './limits.ts'
@@ -99,7 +100,7 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
   const settings = checkProbe(options)
   const connections = connectionsOf(client)
   if (connections === undefined) throw new OptionError('client', 'a client from createClient', show(client))
-  const probed: { report: EndpointReport; error: unknown }[] = []
+  const probed: Probed[] = []
   const { stop, release } = stopWith(settings.signal)
   // The POSTs bypass the client, which ends this when it is closed.
   const untilClosed = napOf(client)('probe', Number.POSITIVE_INFINITY, undefined)
@@ -110,7 +111,8 @@ export async function probe(client: Client, options: ProbeOptions = {}): Promise
     untilClosed.wake()
     release()
   }
-  if (probed.every(({ error }) => error !== undefined)) throw probed[0]?.error
+  const [first] = probed
+  if (first?.error !== undefined && probed.every(({ error }) => error !== undefined)) throw errorFor(first.error, first.report.cost.posts)
   return { endpoints: probed.map(({ report }) => report) }
 }
 
@@ -134,7 +136,13 @@ export function checkProbe(options: ProbeOptions): ProbeSettings {
   }
 }
 
-async function probeEndpoint({ name, post, scrub = (text) => text }: Connection, settings: ProbeSettings): Promise<{ report: EndpointReport; error: unknown }> {
+/** What an endpoint answered, with the failure of its first call if it answers nothing. */
+interface Probed {
+  readonly report: EndpointReport
+  readonly error: HexlineError | undefined
+}
+
+async function probeEndpoint({ name, post, scrub = (text) => text }: Connection, settings: ProbeSettings): Promise<Probed> {
   const { maxCalls, signal, timeoutMs, rateCalls, onProgress } = settings
   const begun = performance.now()
   let step = 'chain id'
@@ -146,7 +154,7 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
   }
 
   const first = await asker.one('eth_chainId')
-  const error = isRefusal(first) && !isOfTheCall(first) ? (first.error ?? new HexlineError(`${name}: ${first.why}`, 'timeout', { endpoint: name })) : undefined
+  const error = isRefusal(first) && !isOfTheCall(first) ? errorOf(first, name) : undefined
   // An endpoint that is unreachable, or refuses every call, is asked nothing more.
   const learn = <T>(what: string, how: () => Promise<T>, otherwise: T): Promise<T> => (error === undefined ? during(what, how) : Promise.resolve(otherwise))
   const nothing = unknown('the endpoint does not answer')
@@ -187,6 +195,12 @@ async function probeEndpoint({ name, post, scrub = (text) => text }: Connection,
     cost: { calls: asker.calls, posts: asker.posts, seconds: Math.round(performance.now() - begun) / 1000 },
   }
   return { report, error }
+}
+
+function errorOf({ kind, why, error }: Refusal, endpoint: string): HexlineError {
+  if (error !== undefined) return error
+  const context = { method: 'probe', endpoint }
+  return kind === 'timeout' ? new TimeoutError(`${endpoint}: ${why}`, context) : new MalformedReplyError(`${endpoint}: ${why}`, context)
 }
 
 /** True for an error about the call itself: the node does answer. */

@@ -97,7 +97,7 @@ describe('hexline probe', () => {
     const stalled = await serve(silent)
     expect(await hexline(['probe', stalled.url, '--quiet', '--deadline', '0.5'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^hexline: 127\.0\.0\.1:\d+: no whole reply within 0\.5 s; is the node down/),
+      stderr: expect.stringMatching(/^hexline: 127\.0\.0\.1:\d+: no whole reply within 0\.5 s \(--deadline\); is the node down/),
     })
   })
 

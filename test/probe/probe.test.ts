@@ -218,11 +218,12 @@ describe('an endpoint that does not answer', () => {
     steadyTime()
     const client = clientOf(`http://127.0.0.1:${await deadPort()}/KEY-that-nobody-may-see`)
     const error = await errorOf(probe(client))
-    expect(error).toMatchObject({ name: 'NetworkError', message: expect.stringContaining('ECONNREFUSED') })
+    expect(error).toMatchObject({ name: 'NetworkError', method: 'eth_chainId', attempts: 1, message: expect.stringContaining('ECONNREFUSED') })
     expect(JSON.stringify(error) + error.stack).not.toContain('KEY')
 
     const stalled = await serve(silent)
-    expect(await errorOf(probe(clientOf(stalled.url), { timeoutMs: 300 }))).toMatchObject({ kind: 'timeout', message: expect.stringMatching(/300 ms/) })
+    const late = await errorOf(probe(clientOf(stalled.url), { timeoutMs: 300 }))
+    expect(late).toMatchObject({ name: 'TimeoutError', kind: 'timeout', method: 'probe', attempts: 1, message: expect.stringMatching(/300 ms/) })
     expect(stalled.requests).toHaveLength(1)
   })
 

@@ -77,7 +77,8 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
 
 /** The time that ran out in the unit of the options, and the option that sets it. */
 function inSeconds(said: string, error: HexlineError): string {
-  const flag = error instanceof TimeoutError ? (isOfService(error) ? ' (--deadline)' : ' (--timeout)') : ''
+  const isOfDeadline = isOfService(error) || error.method === 'probe'
+  const flag = error instanceof TimeoutError ? (isOfDeadline ? ' (--deadline)' : ' (--timeout)') : ''
   return said.replace(/(?<=within )(\d{1,15}) ms$/, (_, ms: string) => `${Number(ms) / 1000} s${flag}`)
 }
 
