@@ -85,7 +85,7 @@ export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as c
  * refused. Throws `OptionError`.
  */
 export function checkConfig(config: Config, hasClient: boolean): void {
-  const given = (config ?? {}) as Record<string, unknown>
+  const given = config as Record<string, unknown>
   check.onlyKnown('options', given, [...OF_TRANSPORT, ...WITH_VIEM_NAMES, ...OF_CLIENT], { refused: REFUSED })
   const ofClient = hasClient ? [...OF_CLIENT, ...WITH_VIEM_NAMES].find((name) => given[name] !== undefined) : undefined
   if (ofClient !== undefined) throw new OptionError(ofClient, 'undefined with a client, which has its own options', check.withoutText(given[ofClient]))

@@ -73,9 +73,11 @@ export function nodeUrl(address: NodeAddress): string {
 
 /** Throws `OptionError` for a chain that the service does not have. */
 export function checkChain(name: string): asserts name is ChainSlug {
-  if (Object.hasOwn(chains, name)) return
+  // An array of one name would be taken for that name.
+  const isText = typeof name === 'string'
+  if (isText && Object.hasOwn(chains, name)) return
   const slugs = Object.keys(chains)
   // What does not look like a chain's name may be the key, given in the wrong place.
-  const received = /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(name) ? show(name) + didYouMean(String(name), slugs) : 'something else'
+  const received = isText && /^[a-z]{1,12}(?:-[a-z]{1,12}){0,2}$/.test(name) ? show(name) + didYouMean(name, slugs) : 'something else'
   throw new OptionError('chain', `one of ${slugs.join(', ')}`, received)
 }

@@ -198,8 +198,12 @@ export const methodNames = [...Object.keys(methods), ...Object.keys(nodeMethods)
 
 type AnyMethod = Method<readonly never[], unknown>
 
-/** The row of a method; undefined for a method that is in neither table. */
+/**
+ * The row of a method; undefined for a method that is in neither table. An array of one name would
+ * find the row of that name.
+ */
 function methodOf(name: string): AnyMethod | undefined {
+  if (typeof name !== 'string') return undefined
   if (Object.hasOwn(methods, name)) return methods[name as ServiceMethodName] as unknown as AnyMethod
   return Object.hasOwn(nodeMethods, name) ? (nodeMethods[name as keyof typeof nodeMethods] as unknown as AnyMethod) : undefined
 }
@@ -207,7 +211,7 @@ function methodOf(name: string): AnyMethod | undefined {
 function rowOf(name: string): AnyMethod {
   const row = methodOf(name)
   if (row !== undefined) return row
-  const near = methodMeant(String(name))
+  const near = typeof name === 'string' ? methodMeant(name) : undefined
   const hint = near === undefined ? '' : ` (did you mean \`${near}\`?)`
   throw new CodecError('method', `one of the ${methodNames.length} methods that hexline decodes; request() sends any other`, show(name) + hint)
 }

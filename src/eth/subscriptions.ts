@@ -68,7 +68,7 @@ export function planSubscription(name: string, fields: Fields): SubscriptionPlan
 }
 
 function rowOf(name: string): Row {
-  if (Object.hasOwn(subscriptions, name)) return subscriptions[name as SubscriptionName]
+  if (typeof name === 'string' && Object.hasOwn(subscriptions, name)) return subscriptions[name as SubscriptionName]
   const names = Object.keys(subscriptions)
   throw new OptionError('subscribe', `one of ${names.join(', ')}`, show(name) + (typeof name === 'string' ? didYouMean(name, names) : ''))
 }

@@ -95,7 +95,7 @@ describe('nodeUrl', () => {
     )
   })
 
-  test.each(['mainnet', 'ETH', '', 'toString', '__proto__', 1, null, undefined])('refuses the chain %o', (chain) => {
+  test.each(['mainnet', 'ETH', '', 'toString', '__proto__', 1, null, undefined, ['eth'], Symbol('eth')])('refuses the chain %o', (chain) => {
     expect(() => url({ chain })).toThrow(OptionError)
     expect(() => url({ chain })).toThrow(/^chain: expected one of eth, sepolia, .*, opbnb, received /)
   })

@@ -357,7 +357,7 @@ describe('a method that is in no table', () => {
     )
   })
 
-  test.each([undefined, null, 5, {}, Symbol('eth_call')])('%s is not a name', (name) => {
+  test.each([undefined, null, 5, {}, Symbol('eth_call'), ['eth_chainId'], Object.create(null)])('%o is not a name', (name) => {
     expect(thrownBy(name as string, []).path).toBe('method')
   })
 })

@@ -80,6 +80,7 @@ describe('a subscription', () => {
     ['newhead', '(did you mean `newHeads`?)'],
     ['toString', 'one of newHeads, logs, newPendingTransactions, syncing, transactionReceipts'],
     [5, 'received 5'],
+    [['newHeads'], 'received an array of 1'],
     [undefined, 'received undefined'],
   ])('of the unknown kind %s is refused', (name, message) => {
     for (const find of [subscriptionFields, (each: string) => planSubscription(each, {})])

@@ -186,6 +186,10 @@ describe('options', () => {
     expect(server.requests).toHaveLength(1)
   })
 
+  it('null in place of them: refused at once', () => {
+    expect(() => hexline('http://127.0.0.1:1', null as never)).toThrow('options: expected an object, received null')
+  })
+
   it.each<[string, object, string]>([
     ['an unknown one', { retrys: 1 }, 'options: expected only key, name, '],
     ['a negative retryCount', { retryCount: -1 }, 'retryCount: expected a whole number of at least 0, or Infinity, received -1'],
