@@ -87,9 +87,21 @@ function connectAll(endpoint: Endpoint | readonly Endpoint[], settings: Settings
   if (endpoints.length === 0) throw new OptionError('endpoint', 'at least one', 'an empty array')
   const ids = { next: 1 }
   const names = new Set<string>()
-  const connections = endpoints.map((each) => connect(each, settings, ids, alarms, names))
+  const connections = endpoints.map((each, i) => {
+    try {
+      return connect(each, settings, ids, alarms, names)
+    } catch (error) {
+      throw endpoints.length > 1 && error instanceof OptionError ? ofEntry(error, i) : error
+    }
+  })
   checkOneChain(connections)
   return connections
+}
+
+/** The error of one endpoint of several. */
+function ofEntry({ option, expected, received }: OptionError, i: number): OptionError {
+  const field = option.replace(/^endpoint\.?/, '')
+  return new OptionError(`endpoint[${i}]${field && `.${field}`}`, expected, received)
 }
 
 /** An endpoint with its queue. */

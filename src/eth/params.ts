@@ -101,7 +101,7 @@ export const stateOverrides: Param<Json> = { encode: encodeOverrides }
 export const blockOverrides: Param<Json> = { encode: (value) => encodeObject(value, 'an object with fields of the block') }
 export const storageKey: Param<Quantity> = { encode: encodeStorageKey }
 export const storageKeys: Param<readonly Quantity[]> = { encode: (value) => each(value, encodeStorageKey) }
-export const percentiles: Param<readonly number[]> = { encode: (value) => each(value, encodePercentile) }
+export const percentiles: Param<readonly number[]> = { encode: encodePercentiles }
 
 /**
  * An optional parameter. `wire` is sent where it is omitted, since several nodes require every
@@ -268,6 +268,12 @@ function encodeTopic(value: unknown): unknown {
   if (value === null) return null
   const topic = (item: unknown) => match(HASH, item, 'a topic (32 bytes in hex)')
   return Array.isArray(value) ? each(value, topic) : topic(value)
+}
+
+function encodePercentiles(value: unknown): number[] {
+  const all = each(value, encodePercentile) as number[]
+  if (all.some((one, i) => one < (all[i - 1] ?? 0))) throw fault('percentiles in ascending order', value)
+  return all
 }
 
 function encodePercentile(value: unknown): number {

@@ -147,12 +147,16 @@ describe('createClient checks', () => {
     [undefined, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received undefined'],
     [7, 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received 7'],
     [[], 'endpoint: expected at least one, received an empty array'],
-    [[url, null], 'endpoint: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
+    [[url, null], 'endpoint[1]: expected a URL, { url }, { baseUrl, chain, apiKey } or a function, received null'],
     [{ url: 7 }, 'endpoint.url: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received 7'],
     [{ url, header: {} }, 'endpoint: expected only url, headers, since, received "header" (did you mean `headers`?)'],
     [{ url, headers: { 'a b': '' } }, 'endpoint.headers: expected valid header names, received a name with invalid characters'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth', apiKey: '' }, 'apiKey: expected a key, received an empty string'],
     [{ baseUrl: 'https://rpc.example.com', chain: 'eth' }, 'apiKey: expected a key, received undefined'],
+    [
+      ['https://rpc.example.com/KEY', { url: '' }],
+      'endpoint[1].url: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an empty string',
+    ],
     [
       { baseUrl: 'nonsense', chain: 'eth', apiKey: 'KEY' },
       'baseUrl: expected an http, https, ws or wss URL, such as https://rpc.example.com, received an invalid URL',

@@ -155,6 +155,7 @@ function flagOf(option: string): string {
   ] as const)
     if (option.startsWith(start)) return `${flag}: ${option}`
   if (option.startsWith('allowedHosts')) return '--allow-host'
+  if (option.startsWith('endpoint[')) return '--rpc'
   // As it is given: --faults cut=0.1.
   const [, shares = '', fault] = /^(\w+)\["([\w ]+)"\]$/.exec(option) ?? []
   if (fault !== undefined && Object.hasOwn(flags, shares)) return `${flags[shares]} ${fault}`
