@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import { boolean, listOf, small, text } from './fields.ts'
-import { type Page, Paged } from './pages.ts'
+import { type Got, type Page, Paged } from './pages.ts'
 import {
   chain,
   checkParams,
@@ -115,10 +115,13 @@ export interface TransactionParams {
  */
 export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
   const get = prepare(transactionByHash, records.transaction, service, params, options)
-  return get(undefined).catch((error) => {
-    if (error instanceof ServiceError && error.status === 404 && !isOfAddress(error)) return null
-    throw error
-  })
+  return get(undefined).then(
+    ({ value }) => value,
+    (error) => {
+      if (error instanceof ServiceError && error.status === 404 && !isOfAddress(error)) return null
+      throw error
+    },
+  )
 }
 
 /** Does a 404 concern the address, so that nothing is known of the transaction? */
@@ -283,7 +286,7 @@ function prepare<T>(
   service: Service,
   params: object,
   options: RestOptions,
-): (cursor: string | undefined) => Promise<T> {
+): (cursor: string | undefined) => Promise<Got<T>> {
   const settings: Settings = settingsFrom(options)
   const base = baseUrlOf(service, operation.group)
   const values = checkParams(params, operation.params, settings)
@@ -295,15 +298,15 @@ function prepare<T>(
   return async (at) => {
     const query = [...values].filter(([param]) => param !== inPath && param !== 'cursor' && (param !== 'offset' || at === undefined))
     const answer = await getJson(target, start + queryOf(at === undefined ? query : [...query, ['cursor', at] as const], settings.arrays), settings)
-    return decode(schema, answer, target)
+    return { value: decode(schema, answer, target), attempts: answer.attempts, endpoint: base.host }
   }
 }
 
 function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Service, params: object, options: RestOptions): Paged<P> {
   const get = prepare(operation, operation.page, service, params, options)
   const getPage = async (at: string | undefined) => {
-    const page = await get(at)
-    return { ...page, cursor: page.cursor || null } as P
+    const { value, ...from } = await get(at)
+    return { ...from, value: { ...value, cursor: value.cursor || null } as P }
   }
   return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, getPage, options.signal)
 }

@@ -270,7 +270,7 @@ const refused: [MethodName, unknown[], string, string, string][] = [
   ['eth_feeHistory', [1, 'latest', [50, 101]], 'params[2][1]', 'a percentile from 0 to 100', '101'],
   ['eth_feeHistory', [1, 'latest', [-1]], 'params[2][0]', 'a percentile from 0 to 100', '-1'],
   ['eth_feeHistory', [1, 'latest', [Number.NaN]], 'params[2][0]', 'a percentile from 0 to 100', 'NaN'],
-  ['eth_feeHistory', [1, 'latest', [10, 50, 20]], 'params[2]', 'percentiles in ascending order', 'an array'],
+  ['eth_feeHistory', [1, 'latest', [10, 50, 20]], 'params[2]', 'percentiles in ascending order', 'an array of 3'],
   ['eth_feeHistory', [1, 'latest', ['50']], 'params[2][0]', 'a percentile from 0 to 100', '"50"'],
   ['eth_getProof', [A], 'params[1]', 'an array', 'undefined'],
   ['eth_getProof', [A, '0x0'], 'params[1]', 'an array', '"0x0"'],

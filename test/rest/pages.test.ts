@@ -276,7 +276,12 @@ describe('an endless list', () => {
       const error = await errorOf(all(streamsOf(server)))
       expect(error).toBeInstanceOf(MalformedReplyError)
       expect(error.message).toBe('getStreams: the service sent no cursor, although there are more pages')
-      expect(await errorOf(Promise.resolve(streamsOf(server, 'x')))).toMatchObject({ kind: 'malformed', method: 'getStreams' })
+      expect(await errorOf(Promise.resolve(streamsOf(server, 'x')))).toMatchObject({
+        kind: 'malformed',
+        method: 'getStreams',
+        endpoint: new URL(server.url).host,
+        attempts: 1,
+      })
     }
   })
 
