@@ -197,7 +197,8 @@ function hintFor(error: unknown): string | undefined {
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
   // No field is wrong: the reply could not be read, or its page does not lead on.
-  if (isOfService(error) && error instanceof MalformedReplyError) return /: the service sent (?:a|no) cursor/.test(error.message) ? undefined : serviceHints['not-found']
+  if (isOfService(error) && error instanceof MalformedReplyError)
+    return /: the service sent (?:a|no) cursor/.test(error.message) ? undefined : serviceHints['not-found']
   if (isOfService(error)) return serviceHints[error.kind]
   const isNoNode =
     (error instanceof HttpError && ['not-found', 'invalid', 'unsupported'].includes(error.kind)) ||
