@@ -1,4 +1,5 @@
 import type { Client } from '../client/client.ts'
+import { CodecError } from '../errors.ts'
 import { isBloom } from '../eth/bloom.ts'
 import type { Block } from '../eth/objects.ts'
 import type { LogSpan } from './check-logs.ts'
@@ -17,12 +18,22 @@ export interface AuditEstimate {
 /** Number of headers in the sample of the estimate. */
 export const ESTIMATE_HEADERS = 16
 
-/** Headers at equal distances in the span; null for those that the node does not have. */
+/**
+ * Headers at equal distances in the span; null for those that the node does not have, or that
+ * cannot be read: the audit asks for them again.
+ */
 export function sampleHeaders(client: Client, { from, to }: LogSpan): Promise<(Block | null)[]> {
   const blocks = to - from + 1
   const size = Math.min(ESTIMATE_HEADERS, blocks)
   const numbers = Array.from({ length: size }, (_, i) => from + Math.floor((i * blocks) / size))
-  return Promise.all(numbers.map((number) => client.call('eth_getBlockByNumber', number, false)))
+  return Promise.all(
+    numbers.map((number) =>
+      client.call('eth_getBlockByNumber', number, false).catch((error) => {
+        if (error instanceof CodecError && error.kind === 'malformed') return null
+        throw error
+      }),
+    ),
+  )
 }
 
 /** What an audit of the span will fetch. The sample is for the level `bloom` alone. */
@@ -35,6 +46,7 @@ export function estimateAudit(
   const blocks = to - from + 1
   if (level === 'peer') return { headers: 0, receipts: 0, isAskedTwice: true }
   if (level === 'receipts') return { headers: blocks, receipts: blocks, isAskedTwice: false }
-  const suspects = sample.filter((header) => header !== null && isBloom(header.logsBloom) && bloom.mayMatch(header.logsBloom)).length
-  return { headers: blocks, receipts: Math.round((suspects / sample.length) * blocks), isAskedTwice: false }
+  const headers = sample.filter((header) => header !== null)
+  const suspects = headers.filter(({ logsBloom }) => isBloom(logsBloom) && bloom.mayMatch(logsBloom)).length
+  return { headers: blocks, receipts: Math.round((suspects / Math.max(1, headers.length)) * blocks), isAskedTwice: false }
 }

@@ -6,6 +6,12 @@ import { decodeQuantity } from '../eth/codec/quantity.ts'
 import type { LogSpan } from './check-logs.ts'
 import { shown } from './link.ts'
 
+/** A block, as far as it matters here, and as the node sent it. */
+interface HashedBlock {
+  readonly number?: unknown
+  readonly hash?: unknown
+}
+
 /** Attempts at an endpoint that cannot be reached. */
 const ATTEMPTS = 4
 /** How long the last page waits for an endpoint that is silent, or behind, in ms. */
@@ -67,11 +73,20 @@ export class LogGivers {
     }
   }
 
-  /** A block's hash, as the endpoint has it; undefined without the block, or without an answer. */
-  #hashOf(name: string, number: number, signal: AbortSignal): Promise<unknown> {
-    const until = clockOf(this.#client).now() + this.#waitMs
+  /**
+   * A block's hash, as the endpoint has it; undefined without the block, or without an answer. One
+   * that gives another block is asked again.
+   */
+  async #hashOf(name: string, number: number, signal: AbortSignal): Promise<unknown> {
+    const clock = clockOf(this.#client)
+    const until = clock.now() + this.#waitMs
     const params = [`0x${number.toString(16)}`, false]
-    return this.#ask(name, 'eth_getBlockByNumber', params, (block) => (block as { hash?: unknown } | null)?.hash, signal, until)
+    for (;;) {
+      const block = await this.#ask(name, 'eth_getBlockByNumber', params, (result) => (result ?? {}) as HashedBlock, signal, until)
+      if (block?.number === undefined || Number(block.number) === number) return block?.hash
+      if (clock.now() >= until) return undefined
+      await napOf(this.#client)('eth_getBlockByNumber', clock.now() + LOOK_EVERY_MS, signal).over
+    }
   }
 
   /** What `read` makes of its answer; undefined without one. */

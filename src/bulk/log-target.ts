@@ -97,8 +97,8 @@ export class Tail {
 
 /**
  * The hash of a block. A node that does not have the block is behind, and asked again until the
- * deadline; one whose block has no hash, as often as for any wrong reply. For a range that is
- * known, the caller asks again itself.
+ * deadline; one that gives another block, or one without a hash, as often as for any wrong reply.
+ * For a range that is known, the caller asks again itself.
  */
 async function hashOf(client: Client, number: bigint, { range, signal }: LogTargetOptions): Promise<unknown> {
   const method = 'eth_getBlockByNumber'
@@ -107,8 +107,9 @@ async function hashOf(client: Client, number: bigint, { range, signal }: LogTarg
     const tally = new Tally()
     const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: tally, [AVOID]: wrong.endpoints }
     const reply = await client.send(range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
-    const hash = (reply.take() as { hash?: unknown } | undefined)?.hash
-    if (isHash(hash) || range?.isKnown || !(await wrong.mayAskAgain(method, tally.endpoint, signal))) return hash
+    const { hash, number: given } = (reply.take() ?? {}) as { readonly hash?: unknown; readonly number?: unknown }
+    const isRight = isHash(hash) && (given === undefined || Number(given) === Number(number))
+    if (isRight || range?.isKnown || !(await wrong.mayAskAgain(method, tally.endpoint, signal))) return hash
   }
 }
 

@@ -18,10 +18,12 @@ const MOST_REPEATS = 3
 const GATEWAY_MS = 30_000
 const REPEAT_EVERY_MS = 500
 /**
- * How often a call may get such a reply while others are answered, which shows that the node is
- * there.
+ * How often a call may get such a reply while others are answered: a node is there, so the reply is
+ * about the call, or another node behind the URL is gone.
  */
-const MOST_AMONG_ANSWERS = 2
+const MOST_AMONG_ANSWERS = 6
+/** The same where the call may be too much for the gateway. */
+const MOST_IF_TOO_MUCH = 2
 
 /**
  * Sends the calls of a bulk job, which are reads, and repeats one above the retry layer where its
@@ -32,8 +34,8 @@ const MOST_AMONG_ANSWERS = 2
  *   failed, it is sent again three times at most.
  * - Once a call of the job has been answered, a reply such as an HTML page with HTTP 404 is not
  *   about the call: the gateway has lost its node, as in an update. The call is repeated until no
- *   call has been answered for 30 s, or for `deadlineMs` if that is shorter. Where others are
- *   answered meanwhile, the reply is about the call.
+ *   call has been answered for 30 s, or for `deadlineMs` if that is shorter; six times, if others
+ *   are answered meanwhile.
  *
  * Where what is asked for may be too much, a reply that does not come in time is a reason to ask
  * for less, and such a call is not repeated.
@@ -73,7 +75,7 @@ export class PatientCalls {
   }
 
   send(client: Client, request: Request & RequestMarks, { mayBeTooMuch = false } = {}): Promise<Reply> {
-    return this.#outlast(client, request, mayBeTooMuch, MOST_AMONG_ANSWERS)
+    return this.#outlast(client, request, mayBeTooMuch, mayBeTooMuch ? MOST_IF_TOO_MUCH : MOST_AMONG_ANSWERS)
   }
 
   /** Repeats a call at a gateway that has lost its node. */

@@ -107,6 +107,17 @@ describe('at the end of a job without an audit, it does not fail', () => {
     expect(await countOf({ answer: cut })).toEqual({ count: HEAD / EACH + 1, ranges: RANGES })
   })
 
+  it('if an endpoint gives another block at first', async () => {
+    let asked = 0
+    const answer = each(({ id, method, params }: Entry) => {
+      if (method !== 'eth_getBlockByNumber') return { id, result: method === 'eth_blockNumber' ? hexOf(HEAD) : method === 'eth_chainId' ? '0x1' : [] }
+      const isLast = Number(params[0]) === HEAD
+      return { id, result: blockOf(isLast && ++asked < 3 ? 7 : Number(params[0]), false) }
+    })
+    expect(await countOf({ answer })).toMatchObject({ ranges: RANGES })
+    expect(asked).toBeGreaterThanOrEqual(3)
+  })
+
   it('if an endpoint has what it gave, but not the last block', async () => {
     expect(await countOf({ behind: 3 })).toMatchObject({ count: HEAD / EACH + 1 })
   })

@@ -60,6 +60,18 @@ describe('a gateway that has no node behind it for a while', () => {
     expect(clock.now()).toBeGreaterThan(9000)
   })
 
+  it('does not end a job where only one of two nodes behind it is gone', async () => {
+    const answer = chainAnswer({ head: 3000, transactions: () => 1, gate: () => sleep(50) })
+    let posts = 0
+    const { url } = await serve((request, response) => {
+      const isGone = clock.now() > 1000 && clock.now() < 6000 && posts++ % 2 === 0
+      return isGone ? response.writeHead(404, { 'content-type': 'text/html' }).end('<html>') : answer(request, response)
+    })
+    let next = 0n
+    for await (const { number } of getBlocks(clientOf(url, { concurrency: 3, batch: { maxCalls: 10 } }), { from: 0, to: 3000 })) expect(number).toBe(next++)
+    expect([next, clock.now() > 1500]).toEqual([3001n, true])
+  })
+
   it('does not end a job for logs', async () => {
     const isGone = () => clock.now() > 150 && clock.now() < 9000
     const answer = chainAnswer({

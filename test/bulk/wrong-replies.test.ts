@@ -109,16 +109,30 @@ describe('logs of a node whose first five replies are wrong are complete', () =>
     expect([logs, left]).toEqual([chain.logs(0, 300).length, 0])
   })
 
-  it('so are those of a range whose last block comes without a hash, at the beginning and at the end', async () => {
+  it.each([
+    ['comes without a hash', {}],
+    ['is another one', { number: '0x7', hash: `0x${'7'.repeat(64)}` }],
+  ])('so are those of a range whose last block %s, at the beginning and at the end', async (_, result) => {
     let seen = 0
     const chain = await startLogChain({
       head: 300,
-      answer: (method, [number]) => (method === 'eth_getBlockByNumber' && number === '0x12c' && seen++ % 3 < 2 ? { result: {} } : undefined),
+      answer: (method, [number]) => (method === 'eth_getBlockByNumber' && number === '0x12c' && seen++ % 3 < 2 ? { result } : undefined),
     })
     let logs = 0
     for await (const _ of getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 300, audit: 'none' })) logs++
     expect([logs, seen]).toEqual([chain.logs(0, 300).length, 6])
   })
+})
+
+it('headers that cannot be read do not end a job before its audit begins', async () => {
+  let left = 16
+  const chain = await startLogChain({
+    head: 300,
+    answer: (method, [number]) => (method === 'eth_getBlockByNumber' && number !== '0x12c' && left > 0 && left-- > 0 ? { result: {} } : undefined),
+  })
+  let logs = 0
+  for await (const _ of getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 300, audit: 'bloom' })) logs++
+  expect([logs, left]).toEqual([chain.logs(0, 300).length, 0])
 })
 
 it('logs of which nothing can ever be read end the job after few replies', async () => {
