@@ -28,9 +28,10 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #done: number | undefined
   /** The first block whose logs were lost with the filter, or with the reply to a poll. */
   #missedFrom: number | undefined
-  /** Logs that were requested in place of lost ones: the filter may have them, too. */
-  #recovered: readonly LogParams[] = []
-  /** Logs of recent blocks that came, by key: if the filter is lost, they may come again. */
+  /**
+   * The blocks of logs that came, by key, for recent blocks. Logs that were requested in place of
+   * lost ones may come again from the filter, and the other way round.
+   */
   readonly #came = new Map<string, number>()
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
@@ -56,7 +57,6 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#first = undefined
     this.#done = undefined
     this.#missedFrom = undefined
-    this.#recovered = []
     this.#came.clear()
     const id = this.#id
     this.#id = undefined
@@ -87,21 +87,14 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         if (newest === undefined) return
         const missed = await this.#logsUntilNow(events, this.#lookBack(this.#missedFrom, newest), newest)
         if (this.#id !== id) return
-        // The filter may still have those of an earlier recovery, if it has not been read since.
-        this.#recovered = [...this.#recovered, ...missed]
         this.#missedFrom = undefined
         // Before the filter is read: it may be lost again.
-        this.#take(
-          missed.filter((log) => !this.#came.has(keyOf(log))),
-          newest,
-        )
+        this.#take(missed, newest)
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
       if (this.#id !== id) return
-      this.#take(without(changes, this.#recovered), newest)
-      const done = this.#done ?? -1
-      this.#recovered = this.#recovered.filter(({ blockNumber }) => Number(blockNumber) >= done)
+      this.#take(changes, newest)
     } catch (error) {
       if (provider.destroyed || this.#id !== id) return
       if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
@@ -117,20 +110,25 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
   }
 
-  /** These changes came at a head of `newest`, or of blocks after it. */
+  /** Takes the new ones of changes that came at a head of `newest`, or of blocks after it. */
   #take(changes: readonly unknown[], newest: number | undefined): void {
-    this.#unread = [...this.#unread, ...changes]
+    const fresh = this.#filter.events === undefined ? changes : changes.filter((change) => this.#isNew(change as RawLog))
+    this.#unread = [...this.#unread, ...fresh]
     this.#done = newest ?? this.#done
-    if (this.#filter.events === undefined) return
-    for (const change of changes as RawLog[]) {
-      if (change.removed) this.#came.delete(keyOf({ ...change, removed: false }))
-      else this.#came.set(keyOf(change), Number(change.blockNumber))
-    }
     const oldest = (this.#done ?? 0) - 2 * WINDOW
     for (const [key, number] of this.#came) {
       if (number >= oldest) break
       this.#came.delete(key)
     }
+  }
+
+  #isNew({ blockNumber, blockHash, logIndex, removed }: RawLog): boolean {
+    const key = `${blockHash}:${logIndex}`
+    // A block that was removed may come back.
+    if (removed) this.#came.delete(key)
+    else if (this.#came.has(key)) return false
+    else this.#came.set(key, Number(blockNumber))
+    return true
   }
 
   /**
@@ -159,18 +157,6 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     const head = Number(await this.provider.send('eth_blockNumber', []))
     return await logsOf(this.provider, filter, from, Math.max(block, head))
   }
-}
-
-/** These changes without the logs that are known, added or removed as they are here. */
-function without<T>(changes: readonly T[], known: readonly unknown[]): T[] {
-  if (known.length === 0) return [...changes]
-  const keys = new Set(known.map(keyOf))
-  return changes.filter((change) => !keys.has(keyOf(change)))
-}
-
-function keyOf(change: unknown): string {
-  const { blockHash, logIndex, removed = false } = change as RawLog
-  return `${blockHash}:${logIndex}:${removed}`
 }
 
 interface RawLog {

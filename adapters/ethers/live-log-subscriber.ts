@@ -6,6 +6,15 @@ import { OnBlockSubscriber } from './on-block-subscriber.ts'
 /** A log may be requested again this many blocks after it was emitted, and is known by then. */
 const KEPT_BLOCKS = 256
 
+/**
+ * A new block may be this many blocks above the newest known one: those between are requested, to
+ * see that each follows another. Further up, as after an outage, only the known ones are compared.
+ */
+const NEAR = 8
+
+/** A subscription begins with the hashes of this many blocks below the first one. */
+const PARENTS = 7
+
 /** A block, as far as it links a chain. */
 interface Header {
   readonly number: number
@@ -38,23 +47,19 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   }
 
   protected override begin(): void {
-    const { round } = this
-    this.#begun = this.#headerOf('latest').then(
-      (head) => {
-        if (round !== this.round || head === undefined) return
-        if (this.#from === undefined) {
-          this.#first = head.number + 1
-          this.#from = this.#first
-          if (head.number > 0) this.#blocks.add(head.number - 1, head.parentHash)
-          this.#blocks.add(head.number, head.hash)
-        }
-        // A reply that came during the pause was dropped, and no further event announces its
-        // blocks.
-        else this.pollAt(head.number)
-      },
-      // The block subscriber makes a request, too, and reports the failure.
-      () => {},
-    )
+    // The block subscriber makes a request, too, and reports the failure.
+    this.#begun = this.#start(this.round).catch(() => {})
+  }
+
+  async #start(round: number): Promise<void> {
+    const head = await this.#headerOf('latest')
+    if (round !== this.round || head === undefined) return
+    // A reply that came during the pause was dropped, and no further event announces its blocks.
+    if (this.#from !== undefined) return this.pollAt(head.number)
+    this.#first = head.number + 1
+    this.#from = this.#first
+    await this.#addParents(this.#blocks, head)
+    this.#blocks.add(head.number, head.hash)
   }
 
   protected override drop(): void {
@@ -77,10 +82,11 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     if (this.#from === undefined) {
       this.#first = block
       this.#from = block
+      await this.#addParents(this.#blocks, header)
+      if (hasEnded()) return
     }
     const { last } = this.#blocks
-    const isNext = last?.number === block - 1 && last.hash === header.parentHash
-    if (last !== undefined && !isNext) {
+    if (last !== undefined && !(await this.#follows(header, NEAR))) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
       // Events of blocks before the subscription may be late.
       if (hasEnded() || kept > block) return
@@ -88,35 +94,57 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
       const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
       this.#from = Math.min(this.#from, kept + 1, changed)
       this.#first = Math.min(this.#first, this.#from)
-      this.#mustFollow ||= kept < last.number
-      if (this.#mustFollow && !(await this.#addBetween(header))) return this.repeatLater(block)
+      // A backend that has not replaced its blocks yet may have said that none is.
+      this.#mustFollow ||= kept < last.number || block - last.number <= NEAR
+      if (this.#mustFollow && block - kept <= WINDOW && !(await this.#follows(header, WINDOW))) return this.repeatLater(block)
       this.#mustFollow = false
-      if (hasEnded()) return
     }
+    if (hasEnded()) return
     const logs = await logsOf(this.provider, this.#events.filter, this.#from, block)
     if (hasEnded()) return
     this.#blocks.add(block - 1, header.parentHash)
     this.#blocks.add(block, header.hash)
-    const done = this.#areOfOthers(logs) ? this.#from : lastBlockOf(logs) + 1
+    // Logs of unknown blocks may be those of a backend that has not replaced them yet.
+    const known = logs.filter(({ blockNumber, blockHash }) => this.#blocks.has(Number(blockNumber), blockHash))
+    const done = this.#areOfOthers(logs) ? this.#from : lastBlockOf(known) + 1
     this.#from = Math.max(this.#from, block - WINDOW + 1, done)
     for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }
 
   /**
-   * Adds the blocks between the newest that is known and this one. False if they do not follow each
-   * other: one of several backends has not replaced its blocks yet, and took an old one for
-   * current.
+   * Adds the blocks below the first one: a reorganisation may replace them, too. Those that could
+   * not be requested, or belong to another chain, are left out.
    */
-  async #addBetween({ number, parentHash }: Header): Promise<boolean> {
-    const { last } = this.#blocks
-    if (last === undefined || last.number >= number || number - last.number > WINDOW) return true
+  async #addParents(blocks: RecentBlocks, { number, parentHash }: Header): Promise<void> {
+    if (number === 0) return
+    const numbers = Array.from({ length: Math.min(PARENTS, number) - 1 }, (_, i) => number - 1 - i)
+    const headers = await Promise.all(numbers.map((each) => this.#headerOf(each))).catch(() => [])
+    const hashes = [parentHash]
+    for (const header of headers) {
+      if (header === undefined || header.hash !== hashes.at(-1)) break
+      hashes.push(header.parentHash)
+    }
+    // From the lowest on.
+    for (const [i, hash] of [...hashes.entries()].reverse()) blocks.add(number - 1 - i, hash)
+  }
+
+  /**
+   * Whether this block follows the newest known one, which is at most `most` blocks below it. Adds
+   * the blocks between.
+   */
+  async #follows({ number, hash, parentHash }: Header, most: number): Promise<boolean> {
+    const blocks = this.#blocks
+    const { last } = blocks
+    if (last === undefined) return true
+    if (last.number >= number) return last.number === number && last.hash === hash
+    if (number - last.number > most) return false
     const numbers = Array.from({ length: number - last.number - 1 }, (_, i) => last.number + 1 + i)
     const between = await Promise.all(numbers.map((each) => this.#headerOf(each)))
     const parents = [...between.map((each) => each?.parentHash), parentHash]
     const hashes = [last.hash, ...between.map((each) => each?.hash)]
     if (!parents.every((parent, i) => parent === hashes[i])) return false
-    for (const each of between) if (each !== undefined) this.#blocks.add(each.number, each.hash)
+    for (const each of between) if (each !== undefined) blocks.add(each.number, each.hash)
     return true
   }
 

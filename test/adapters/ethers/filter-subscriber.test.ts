@@ -321,3 +321,23 @@ it('loses no log of blocks that are replaced while the node has dropped the filt
   announce(105)
   await eventually(() => expect(emitted()).toEqual([102, 103, 102, 103, 104, 105]))
 })
+
+it('emits no log twice where a filter tells late of logs that were requested in place of lost ones', async () => {
+  const { chain, provider, announce, polls, emitted } = await setUpLogs([102, 103, 106])
+  chain.next = undefined
+  chain.head = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  chain.head = 104
+  announce(104)
+  await eventually(() => expect(emitted()).toEqual([102, 103]))
+  const far = chain.polled
+  announce(105)
+  await polls(far + 1)
+  // The node of the filter was behind.
+  chain.next = 102
+  chain.head = 106
+  announce(106)
+  await eventually(() => expect(emitted()).toContain(106))
+  expect(emitted()).toEqual([102, 103, 106])
+})

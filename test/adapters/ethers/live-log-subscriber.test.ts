@@ -24,7 +24,8 @@ async function setUp() {
     emit: (log) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`),
   })
   subscriber.start()
-  await chain.server.received(1)
+  // The head, and the blocks below it.
+  await chain.server.received(2)
   /** Until all that was asked has been answered and read. */
   const settled = async () => {
     for (let calls = -1; calls !== chain.calls.length; ) {
@@ -85,6 +86,14 @@ describe('logs of new blocks', () => {
     chain.mine()
     await announce()
     expect(asked().slice(before)).toEqual(['eth_getBlockByNumber', 'eth_getLogs'])
+  })
+
+  it('take three calls for two blocks, and a batch for the first ones below the start', async () => {
+    const { chain, asked, announce } = await setUp()
+    expect(asked()).toEqual(Array.from({ length: 5 }, () => 'eth_getBlockByNumber'))
+    chain.mine(2)
+    await announce()
+    expect(asked().slice(5)).toEqual(['eth_getBlockByNumber', 'eth_getBlockByNumber', 'eth_getLogs'])
   })
 
   it('of a block that the node does not have yet come with the next one', async () => {
@@ -199,11 +208,71 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toEqual([...before, ...logsFrom(chain, 7)])
   })
 
-  it('come where the chain changed below the block at which the subscription began', async () => {
+  it.each([2, 5])('come where the chain changed %d blocks below the start of the subscription', async (depth) => {
     const { chain, seen, announce } = await setUp()
-    chain.reorganise(2, 3)
+    chain.reorganise(depth, depth + 1)
     await announce()
-    expect(seen).toEqual(logsFrom(chain, 4))
+    expect(seen).toEqual(logsFrom(chain, 6 - depth))
+  })
+
+  it('come where that happened, and the node had not answered at the start', async () => {
+    const { chain, subscriber, seen, announce, settled } = await setUp()
+    subscriber.pause(true)
+    chain.answers.set('eth_getBlockByNumber', () => ({ number: 'none' }))
+    subscriber.resume()
+    await settled()
+    chain.answers.delete('eth_getBlockByNumber')
+    chain.mine()
+    await announce()
+    const before = [...seen]
+    chain.reorganise(5, 6)
+    await announce()
+    expect(before).toHaveLength(1)
+    expect(seen).toEqual([...before, ...logsFrom(chain, 2)])
+  })
+
+  it('are not those of blocks that one of several backends has below those of another at the start', async () => {
+    const { chain, subscriber, seen, announce, settled } = await setUp()
+    subscriber.pause(true)
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      const { raw } = chain.blocks[tag === 'latest' ? chain.blocks.length - 1 : Number(tag)] ?? {}
+      return tag === 'latest' ? raw : { ...raw, hash: `0x${'0b'.repeat(32)}` }
+    })
+    subscriber.resume()
+    await settled()
+    chain.answers.delete('eth_getBlockByNumber')
+    chain.mine()
+    await announce()
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
+  it.each([
+    { which: 'the next block', blocks: 1 },
+    { which: 'several blocks', blocks: 3 },
+  ])('come with $which, where another backend says that the last block is not replaced', async ({ blocks }) => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    await announce()
+    const before = [...seen]
+    const old = chain.blocks[6]?.raw
+    chain.reorganise(2, 2 + blocks)
+    let looks = 0
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (tag === '0x6' && ++looks === 1 ? old : (chain.blocks[Number(tag)]?.raw ?? null)))
+    await announce()
+    await expect.poll(() => seen).toEqual([...before, ...logsFrom(chain, 5)])
+  })
+
+  it('come where several blocks were missed, and another backend has the logs of those that were replaced', async () => {
+    const { chain, seen, announce } = await setUp()
+    chain.mine()
+    const old = chain.blocks[6]?.logs
+    chain.reorganise(1, 12)
+    chain.answers.set('eth_getLogs', () => old)
+    await announce()
+    chain.answers.delete('eth_getLogs')
+    chain.mine()
+    await announce()
+    expect(seen.slice(1)).toEqual(logsFrom(chain, 6))
   })
 
   it('come where the next block follows another one than the last', async () => {
