@@ -143,7 +143,7 @@ export function logsOf(block: ForkBlock): Record<string, unknown>[] {
   return Array.from({ length: block.logs }, (_, i) => ({
     address: CONTRACT,
     topics: [TOPIC],
-    data: hex(i),
+    data: `0x0${i}`,
     blockNumber: hex(block.number),
     blockHash: block.hash,
     transactionHash: transactionOf(block),
@@ -151,6 +151,16 @@ export function logsOf(block: ForkBlock): Record<string, unknown>[] {
     logIndex: hex(i),
     removed: false,
   }))
+}
+
+/** What a node sends to the subscribers of blocks or logs when its chain changes. */
+export function notifications(kind: 'heads' | 'logs', before: readonly ForkBlock[], after: readonly ForkBlock[]): Record<string, unknown>[] {
+  const from = before.findIndex((block, number) => after[number] !== block)
+  const common = from < 0 ? before.length : from
+  const added = after.slice(common)
+  if (kind === 'heads') return added.map(headerOf)
+  const gone = before.slice(common).flatMap(logsOf).reverse()
+  return [...gone.map((log) => ({ ...log, removed: true })), ...added.flatMap(logsOf)]
 }
 
 function receiptOf(block: ForkBlock): Record<string, unknown> {

@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { afterEach, beforeEach, onTestFinished } from 'vitest'
+import type { WebSocket } from 'ws'
 import { createClientOn } from '../../src/client/create-client.ts'
 import type { Client, ClientOptions, Endpoint } from '../../src/index.ts'
 import { randomFrom } from './random.ts'
 import type { Answer, Received, TestServer } from './server.ts'
 import { VirtualClock } from './virtual-clock.ts'
+import { acceptWebSocket } from './virtual-web-socket.ts'
 
 /** Replacements for servers, sockets and time. All of hexline runs except for undici's pool. */
 export interface VirtualWorld {
@@ -16,6 +18,11 @@ export interface VirtualWorld {
   /** Like `serve` and `serveAt` of server.ts. */
   serve(...answers: [Answer, ...Answer[]]): Promise<TestServer>
   serveAt(port: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer>
+  /**
+   * A server of WebSockets; gives its URL. Refuses connections while `mayOpen` says no, and hands
+   * out each socket that is opened.
+   */
+  serveWebSocket(mayOpen: () => boolean, onOpen: (webSocket: WebSocket) => void): string
   /**
    * A client of these servers, on their clock, that is closed when the test ends. Its waits are
    * short, as in `clientOf` of server.ts.
@@ -111,6 +118,14 @@ export function virtualWorld(): VirtualWorld {
     sleep: (ms) => clock.sleep(ms),
     serve: (...answers) => serveAt(++port, ...answers),
     serveAt,
+    serveWebSocket(mayOpen, onOpen) {
+      const host = `127.0.0.1:${++port}`
+      servers.set(`http://${host}`, (options, handler) => {
+        if (mayOpen()) onOpen(acceptWebSocket(options, handler))
+        else handler.onResponseError?.(undefined as never, failure('ECONNREFUSED', `connect ECONNREFUSED ${host}`))
+      })
+      return `ws://${host}`
+    },
     clientOf(endpoint, options = {}) {
       const client = createClientOn(clock, endpoint, { retry: { baseDelayMs: 2, maxDelayMs: 10 }, dispatcher, ...options })
       onTestFinished(() => client.close())

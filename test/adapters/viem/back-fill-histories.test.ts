@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { HeadBackfill } from '../../../adapters/viem/head-backfill.ts'
 import { LogBackfill } from '../../../adapters/viem/log-backfill.ts'
 import { HeaderHashes } from '../../../src/bulk/header-hashes.ts'
-import { type ForkBlock, ForkingChain, headerOf, logsOf } from '../../support/forking-chain.ts'
+import { type ForkBlock, ForkingChain, logsOf, notifications } from '../../support/forking-chain.ts'
 import { randomFrom } from '../../support/random.ts'
 import { seeds } from '../../support/runs.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -62,16 +62,6 @@ function logSubscriber(): Subscriber {
       if (missing + extra.length > 0) wrong.push(`${missing} logs are missing, and of blocks ${extra} some were not removed`)
     },
   }
-}
-
-/** What a node sends when its chain changes. */
-function notifications(kind: 'heads' | 'logs', before: View, after: View): Notification[] {
-  const from = before.findIndex((block, number) => after[number] !== block)
-  const common = from < 0 ? before.length : from
-  const added = after.slice(common)
-  if (kind === 'heads') return added.map(headerOf)
-  const gone = before.slice(common).flatMap(logsOf).reverse()
-  return [...gone.map((log) => ({ ...log, removed: true })), ...added.flatMap(logsOf)]
 }
 
 /**
