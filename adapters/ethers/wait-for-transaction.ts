@@ -59,12 +59,14 @@ export async function waitForTransaction(
 }
 
 /**
- * Whether a node has the receipt's block, and as many blocks from there on. The block that was
- * announced may follow another one, and be that of another backend. Both calls go in one batch.
+ * Whether the receipt's block is followed by the others that confirm it, each linked to the one
+ * before. One of several backends may have announced the last, and another one, which has not
+ * replaced its blocks yet, may have sent the receipt.
  */
 async function isConfirmed(provider: JsonRpcProvider, { blockNumber, blockHash }: TransactionReceipt, confirms: number): Promise<boolean> {
-  const numbers = [blockNumber, blockNumber + confirms - 1]
-  const blocks = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
-  const [own, last] = (await Promise.all(blocks)) as ({ readonly hash?: unknown } | null)[]
-  return own?.hash === blockHash && last !== null
+  const numbers = Array.from({ length: confirms - 1 }, (_, i) => blockNumber + 1 + i)
+  const calls = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
+  const blocks = (await Promise.all(calls)) as ({ readonly hash?: unknown; readonly parentHash?: unknown } | null)[]
+  const parents = [blockHash, ...blocks.map((block) => block?.hash)]
+  return blocks.every((block, i) => block !== null && block.parentHash === parents[i])
 }

@@ -12,6 +12,13 @@ const receipt = {
   ...{ contractAddress: null, gasUsed: '0x1', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', status: '0x1', type: '0x0', logs: [], logsBloom: '0x' },
 }
 
+/** A block as the node sends it; `own` is the hash of the block that the receipt names. */
+function blockAt(tag: unknown, own: string): object {
+  const hashOf = (number: number) => (number === 10 ? own : `0x${number.toString(16).padStart(64, '0')}`)
+  const number = Number(tag)
+  return { number: tag, hash: hashOf(number), parentHash: hashOf(number - 1) }
+}
+
 type Look = 'nothing' | 'failure' | 'receipt'
 
 /**
@@ -28,7 +35,7 @@ async function setUp(...looks: [Look, ...Look[]]) {
     head: () => chain.head,
     answer(entry) {
       if (entry.method === 'eth_getTransactionByHash') return { jsonrpc: '2.0', id: entry.id, result: null }
-      if (entry.method === 'eth_getBlockByNumber') return { jsonrpc: '2.0', id: entry.id, result: { number: entry.params[0], hash: chain.blockHash } }
+      if (entry.method === 'eth_getBlockByNumber') return { jsonrpc: '2.0', id: entry.id, result: blockAt(entry.params[0], chain.blockHash) }
       if (entry.method !== 'eth_getTransactionReceipt') return undefined
       chain.head++
       const look = looks.length > 1 ? looks.shift() : looks[0]
@@ -98,6 +105,27 @@ describe('a wait for a transaction', () => {
     expect(await waiting).toMatchObject({ hash })
   })
 
+  it('does not resolve where one of several nodes still has the block, and another one has those that replaced it', async () => {
+    const replaced = `0x${'2b'.repeat(32)}`
+    let isReplaced = true
+    const server = await serve(
+      node({
+        head: () => 12,
+        answer({ id, method, params }) {
+          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
+          if (method !== 'eth_getBlockByNumber') return undefined
+          return { jsonrpc: '2.0', id, result: blockAt(params[0], isReplaced && params[0] !== '0xa' ? replaced : hash) }
+        },
+      }),
+    )
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
+    onTestFinished(() => provider.destroy())
+    const waiting = waitForTransaction(provider, hash, 3, undefined, new AbortController().signal)
+    expect(await Promise.race([waiting, server.received(12).then(() => 'not yet')])).toBe('not yet')
+    isReplaced = false
+    expect(await waiting).toMatchObject({ hash })
+  })
+
   it('looks again, also without a further block, where one of several nodes does not have the block yet', async () => {
     let looks = 0
     const server = await serve(
@@ -106,7 +134,7 @@ describe('a wait for a transaction', () => {
         answer({ id, method, params }) {
           if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
           if (method !== 'eth_getBlockByNumber') return undefined
-          return { jsonrpc: '2.0', id, result: ++looks < 3 ? null : { number: params[0], hash } }
+          return { jsonrpc: '2.0', id, result: ++looks < 3 ? null : blockAt(params[0], hash) }
         },
       }),
     )
