@@ -132,8 +132,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /**
-   * Where to request lost logs from: blocks that were replaced meanwhile have others than those
-   * that came.
+   * Where to request lost logs from. Blocks whose logs came may have been replaced meanwhile, so
+   * they are requested, too.
    */
   #lookBack(missedFrom: number, newest: number): number {
     return Math.min(missedFrom, newest, Math.max(this.#first ?? missedFrom, missedFrom - WINDOW))

@@ -88,7 +88,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const { last } = this.#blocks
     if (last !== undefined && !(await this.#follows(header, NEAR))) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
-      // Events of blocks before the subscription may be late.
+      // Blocks from before the subscription may be announced late.
       if (hasEnded() || kept > block) return
       // Where none is left, the chain may have changed further down than the known blocks reach.
       const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1

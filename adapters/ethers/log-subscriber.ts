@@ -93,7 +93,7 @@ export class LogSubscriber extends OnBlockSubscriber {
 
   protected override async poll(block: number): Promise<void> {
     const { round } = this
-    // Events of blocks before the subscription may be late.
+    // Blocks from before the subscription may be announced late.
     await this.#begun
     if (!this.isRunning || round !== this.round) return
     this.#done ??= block - 1

@@ -28,8 +28,8 @@ export class ReceiptSubscriber extends OnBlockSubscriber<undefined> {
 }
 
 /**
- * The `wait()` of ethers' responses asks for the confirmations in a listener, where nobody handles
- * a failure, which would end the process. They are 1 then: the transaction is in a block.
+ * ethers' `wait()` asks for the confirmations in a listener that handles no failure, so one would
+ * end the process. After a failure, the number is 1: the transaction is in a block.
  */
 function withConfirmations(provider: JsonRpcProvider, receipt: TransactionReceipt): TransactionReceipt {
   const ask = receipt.confirmations.bind(receipt)
