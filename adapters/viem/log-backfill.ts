@@ -14,6 +14,8 @@ const FILLS = 2
 const LAST_BLOCKS = 16
 /** Attempts each time, while the chain is replaced or nodes disagree. */
 const ATTEMPTS = 4
+/** Failed ones in a row after which a node is believed that has a block without its logs. */
+const MOST_DISAGREED = 20
 /** How long after one of them the next one is made, in ms. */
 const PAUSE_MS = 250
 /** How long after the first time the second one is, in ms. It doubles after each failure. */
@@ -57,6 +59,8 @@ export class LogBackfill {
   readonly #firstAgainMs: number
   #againMs: number
   #isAgainDue = false
+  /** How often in a row nodes have disagreed, or the chain was replaced. */
+  #disagreed = 0
 
   constructor(
     client: HexlineClient,
@@ -133,6 +137,7 @@ export class LogBackfill {
     try {
       await this.#catchUp(held)
       this.#againMs = this.#firstAgainMs
+      this.#disagreed = 0
     } catch (error) {
       if (this.#refetches) held.length = 0
       if (!this.#isStopped) this.#onError(error)
@@ -149,13 +154,15 @@ export class LogBackfill {
         let blocks: SyncedBlocks
         do {
           this.#isMissing = false
-          blocks = await this.#logs.sync(this.#least)
+          blocks = await this.#logs.sync(this.#least, this.#disagreed >= MOST_DISAGREED)
           // What came after another gap is not delivered before what was missed in it.
         } while (this.#isMissing)
         if (this.#takeHeld(held, blocks)) return this.#filled(blocks.to)
         this.#logs.isMixed = true
       } catch (error) {
-        if (!(error instanceof IntegrityError) || attemptsLeft === 1) throw error
+        if (!(error instanceof IntegrityError)) throw error
+        this.#disagreed++
+        if (attemptsLeft === 1) throw error
       }
       await this.#pause(PAUSE_MS)
     }

@@ -44,6 +44,8 @@ export class SyncedLogs {
   readonly #delivered = new DeliveredLogs()
   /** The first block whose logs are to be delivered. */
   #first = 0
+  /** The first block whose delivered logs are kept. */
+  #kept = 0
   /** The first block whose logs may not all have been delivered. */
   #from = 0
   /** The delivered logs may be of several branches: all of them are compared the next time. */
@@ -81,6 +83,8 @@ export class SyncedLogs {
     if (this.#delivered.has(log)) return
     // Its block has replaced another, and the node did not say so. Or it comes late.
     if (this.#delivered.hasOther(log)) this.isMixed = true
+    // A block that has replaced one from before the subscription may be replaced, too.
+    this.#first = Math.min(this.#first, numberOf(log) as number)
     this.#delivered.add(log)
     this.#deliver(log)
   }
@@ -93,14 +97,15 @@ export class SyncedLogs {
       this.recheckFrom(number)
       this.#deliver({ ...log, removed: true })
       // It may have been, if its block is no longer kept.
-    } else if (number < Math.max(this.#first, this.#from - KEPT_BLOCKS)) this.#deliver(log)
+    } else if (number < Math.max(this.#first, this.#kept)) this.#deliver(log)
   }
 
   /** All logs of the blocks before this one have been delivered. */
   advance(number: number): void {
     if (number <= this.#from) return
     this.#from = number
-    this.#delivered.forgetBefore(number - KEPT_BLOCKS)
+    this.#kept = Math.max(this.#kept, number - KEPT_BLOCKS)
+    this.#delivered.forgetBefore(this.#kept)
   }
 
   /** The logs of the blocks from this one on are compared the next time. */
@@ -111,15 +116,17 @@ export class SyncedLogs {
   /**
    * Delivers what makes the delivered logs those of the node, once it has the block `least`, or has
    * had time to catch up. Rejects with `IntegrityError` if the chain was replaced meanwhile, or
-   * nodes disagree.
+   * nodes disagree; if `isFinal`, not because the node has a block without its logs.
    */
-  async sync(least: number): Promise<SyncedBlocks> {
+  async sync(least: number, isFinal: boolean): Promise<SyncedBlocks> {
     let [from, ...deeper] = this.#starts()
     this.isMixed = true
     const head = async () => Number(await this.#client.call('eth_blockNumber'))
     const to = await caughtUp(this.#client, Math.max(this.#delivered.newest ?? 0, least), head, this.#signal)
-    while (!(await this.#syncFrom(from, to, deeper.length === 0))) from = deeper.shift() as number
+    while (!(await this.#syncFrom(from, to, deeper.length === 0, isFinal))) from = deeper.shift() as number
     this.advance(to)
+    // A chain that has become shorter goes on with blocks that are new.
+    this.#kept = Math.min(this.#kept, to + 1)
     this.isMixed = false
     return { from, to }
   }
@@ -130,7 +137,7 @@ export class SyncedLogs {
    */
   #starts(): [number, ...number[]] {
     const { oldest, newest } = this.#delivered
-    const deepest = Math.max(this.#first, Math.min(this.#from - KEPT_BLOCKS, oldest ?? this.#from))
+    const deepest = Math.max(this.#first, this.#kept, Math.min(this.#from - KEPT_BLOCKS, oldest ?? this.#from))
     if (this.isMixed || newest === undefined) return [deepest]
     const start = Math.min(this.#from, newest)
     return [start, start - FEW_BLOCKS, deepest].filter((each, i) => each > deepest || i === 2) as [number, ...number[]]
@@ -141,12 +148,12 @@ export class SyncedLogs {
    * and delivers nothing, if the node has none of those that were delivered, unless this is the
    * deepest block.
    */
-  async #syncFrom(from: number, to: number, isDeepest: boolean): Promise<boolean> {
+  async #syncFrom(from: number, to: number, isDeepest: boolean, isFinal: boolean): Promise<boolean> {
     let isCompared = false
     for await (const part of this.#parts(from, to, Math.min(this.#delivered.newest ?? 0, to))) {
       if (!isCompared) {
         if (!isDeepest && !part.logs.some((log) => this.#delivered.has(log))) return false
-        await this.#removeOthers(part.logs, from, to)
+        await this.#removeOthers(part.logs, from, to, isFinal)
         isCompared = true
       }
       for (const log of part.logs) this.add(log)
@@ -170,15 +177,21 @@ export class SyncedLogs {
     }
   }
 
-  /** Removes what is not among the logs of these blocks, and what is of later ones. */
-  async #removeOthers(logs: readonly RawLog[], from: number, to: number): Promise<void> {
+  /**
+   * Removes what is not among the logs of these blocks, and what is of later ones. Logs of a block
+   * that the node has stay: it may give them another index, or not give them at all.
+   */
+  async #removeOthers(logs: readonly RawLog[], from: number, to: number, isFinal: boolean): Promise<void> {
     const keys = new Set(logs.map(keyOf))
-    const others = this.#delivered.newestFirst(from).filter((log) => !keys.has(keyOf(log)))
-    const hashes = new Map(others.map((log) => [numberOf(log) as number, log.blockHash]))
-    const isThere = async ([number, hash]: [number, unknown]) => number <= to && (await this.#hashAt(number)) === hash
+    const there = new Set(logs.map(({ blockHash }) => blockHash))
+    const others = this.#delivered.newestFirst(from).filter((log) => !keys.has(keyOf(log)) && !there.has(log.blockHash))
+    const hashes = new Map(others.map((log) => [log.blockHash, numberOf(log) as number]))
+    const isThere = async ([hash, number]: [unknown, number]) => number <= to && (await this.#hashAt(number)) === hash
+    const areThere = await Promise.all([...hashes].map(isThere))
     // A node that lags behind gives no logs of a block that it does not have yet.
-    if ((await Promise.all([...hashes].map(isThere))).includes(true)) throw new IntegrityError('logs are missing of blocks that the node has')
-    for (const log of others) this.remove(log)
+    if (!isFinal && areThere.includes(true)) throw new IntegrityError('logs are missing of blocks that the node has')
+    const gone = new Set([...hashes.keys()].filter((_, i) => !areThere[i]))
+    for (const log of others) if (gone.has(log.blockHash)) this.remove(log)
   }
 
   async #hashAt(number: number): Promise<unknown> {

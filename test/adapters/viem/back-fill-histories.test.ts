@@ -3,8 +3,10 @@ import { HeadBackfill } from '../../../adapters/viem/head-backfill.ts'
 import { LogBackfill } from '../../../adapters/viem/log-backfill.ts'
 import { HeaderHashes } from '../../../src/bulk/header-hashes.ts'
 import { type ForkBlock, ForkingChain, logsOf, notifications } from '../../support/forking-chain.ts'
+import { hex } from '../../support/node.ts'
 import { randomFrom } from '../../support/random.ts'
 import { seeds } from '../../support/runs.ts'
+import type { Entry } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
 
 const { serve, clientOf, sleep } = virtualWorld()
@@ -153,4 +155,63 @@ test.each(seeds(100, 2_000))('logs: history %i', async (seed) => {
 test.each(seeds(100, 2_000))('heads: history %i', async (seed) => {
   const { wrong } = await live('heads', seed)
   expect(wrong).toEqual([])
+})
+
+/** A back-fill of logs, and the logs that its subscriber has. */
+async function logBackfill(chain: ForkingChain, answer?: (entry: Entry) => object | undefined) {
+  const server = await serve(chain.node(answer === undefined ? {} : { answer }))
+  const has: Notification[] = []
+  const errors: unknown[] = []
+  const backfill = new LogBackfill(
+    clientOf(server.url),
+    {},
+    (log) => has.push(log as Notification),
+    (error) => errors.push(error),
+  )
+  await backfill.start()
+  return { backfill, has, errors }
+}
+
+test('logs of a chain that has become much shorter are fetched from its end on', async () => {
+  const chain = new ForkingChain(START)
+  const { backfill, has } = await logBackfill(chain)
+  chain.mine(200)
+  await backfill.fill()
+  chain.reorganise(180, 0)
+  await backfill.fill()
+  const { length } = has
+  const { head } = chain
+  chain.mine(30)
+  await backfill.fill()
+  expect(has.slice(length)).toEqual(chain.blocks.slice(head + 1).flatMap(logsOf))
+})
+
+test('logs come although the node numbers them in another way in its notifications', async () => {
+  const chain = new ForkingChain(START, () => 1)
+  const { backfill, has, errors } = await logBackfill(chain)
+  chain.mine(3)
+  for (const block of chain.blocks.slice(-3)) for (const log of logsOf(block)) backfill.notified({ ...log, logIndex: hex(Number(log.logIndex) + 7) })
+  chain.mine(4)
+  await backfill.fill()
+  expect(has.slice(-chain.blocks.slice(-4).flatMap(logsOf).length)).toEqual(chain.blocks.slice(-4).flatMap(logsOf))
+  expect(errors).toEqual([])
+})
+
+test('logs come at last although the node never has some that it notified', async () => {
+  const chain = new ForkingChain(START)
+  let hidden: ForkBlock | undefined
+  const { backfill, has } = await logBackfill(chain, ({ id, method, params }) => {
+    if (method !== 'eth_getLogs') return undefined
+    const { fromBlock, toBlock } = params[0] as Record<string, string>
+    const blocks = chain.blocks.slice(Number(fromBlock), Number(toBlock) + 1)
+    return { jsonrpc: '2.0', id, result: blocks.filter((block) => block !== hidden).flatMap(logsOf) }
+  })
+  chain.mine(8)
+  hidden = chain.blocks.findLast(({ logs }) => logs > 0) as ForkBlock
+  const told = logsOf(hidden)
+  for (const log of told) backfill.notified(log)
+  await backfill.fill()
+  await sleep(120_000)
+  expect(backfill.isSettled).toBe(true)
+  expect(has).toHaveLength(chain.blocks.slice(START + 1).flatMap(logsOf).length)
 })

@@ -118,6 +118,18 @@ describe('logs', () => {
     expect(chain.calls).toHaveLength(length)
   })
 
+  test('of more blocks than are kept come once, where fetching them the second time fails', async () => {
+    const { chain, backfill, delivered, errors } = await setUp(1)
+    chain.mine(200)
+    await backfill.fill()
+    expect(delivered).toEqual(from(chain, 6))
+    chain.answers.set('eth_getLogs', () => 'nonsense')
+    await eventually(() => expect(errors).not.toEqual([]))
+    chain.answers.delete('eth_getLogs')
+    await eventually(() => expect(backfill.isSettled).toBe(true))
+    expect(delivered).toEqual(from(chain, 6))
+  })
+
   test('that cannot be fetched are fetched again if another gap came meanwhile', async () => {
     const { chain, backfill, delivered, errors } = await setUp()
     chain.answers.set('eth_blockNumber', () => (errors.length === 0 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
@@ -281,6 +293,24 @@ describe('logs of replaced blocks', () => {
     chain.reorganise(2, 2)
     backfill.notified(chain.blocks[7]?.logs[0])
     await eventually(() => expect(netOf(delivered)).toEqual(from(chain, 6)))
+  })
+
+  test('are removed where their blocks, which are no longer kept, are replaced soon after a gap', async () => {
+    const { chain, backfill, delivered, logsOf } = await setUp()
+    chain.mine(200)
+    await backfill.fill()
+    const [log] = logsOf(130)
+    backfill.notified({ ...log, removed: true })
+    expect(delivered.at(-1)).toBe(-nameOf(log as LiveLog))
+  })
+
+  test('are removed also where those had replaced blocks from before the start', async () => {
+    const { chain, backfill, delivered, notify } = await setUp()
+    chain.reorganise(2, 2)
+    for (const number of [4, 5]) notify(number)
+    chain.reorganise(2, 3)
+    await backfill.fill()
+    expect(netOf(delivered)).toEqual(from(chain, 4))
   })
 
   test('that were held while those that replaced them were fetched are not delivered', async () => {
