@@ -11,6 +11,8 @@ export interface Listener {
   notified(result: unknown): void
   /** Fetches what may have been missed; absent where that cannot be fetched. */
   readonly fill?: (() => void) | undefined
+  /** The same at intervals, while no WebSocket has the subscription. */
+  readonly poll?: (() => void) | undefined
   /** Nothing comes any more. Not called after it was stopped. */
   ended(reason: unknown): void
 }
@@ -50,7 +52,7 @@ class Listening {
     this.#params = params
     this.#listener = listener
     this.#pollMs = pollMs
-    this.#poll = connectionsOf(client)?.some(({ webSocket }) => webSocket === undefined) ? listener.fill : undefined
+    this.#poll = connectionsOf(client)?.some(({ webSocket }) => webSocket === undefined) ? (listener.poll ?? listener.fill) : undefined
   }
 
   start(): void {

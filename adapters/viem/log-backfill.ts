@@ -59,6 +59,8 @@ export class LogBackfill {
   readonly #firstAgainMs: number
   #againMs: number
   #isAgainDue = false
+  /** What is missing is fetched again by the next poll. */
+  #isPolled = false
   /** How often in a row nodes have disagreed, or the chain was replaced. */
   #disagreed = 0
 
@@ -71,8 +73,11 @@ export class LogBackfill {
   ) {
     const { signal } = this.#stopping
     this.#client = client.with({ signal })
-    this.#logs = new SyncedLogs(this.#client, filter, deliver, signal)
-    this.#deliver = deliver
+    this.#deliver = (log) => {
+      // The subscriber may stop it at one of several logs.
+      if (!signal.aborted) deliver(log)
+    }
+    this.#logs = new SyncedLogs(this.#client, filter, this.#deliver, signal)
     this.#onError = onError
     this.#refetches = refetches
     this.#firstAgainMs = againMs
@@ -99,8 +104,16 @@ export class LogBackfill {
    * comes now. Resolves once that is done, or has failed.
    */
   fill(least = 0): Promise<void> {
+    this.#isPolled = false
     this.missed(least)
     return this.refill()
+  }
+
+  /** The same where others follow soon: the next one fetches the logs of the last blocks again. */
+  poll(): Promise<void> {
+    const filling = this.fill()
+    this.#isPolled = true
+    return filling
   }
 
   /** The same, if they are fetched later. */
@@ -224,7 +237,7 @@ export class LogBackfill {
   }
 
   #fillLater(): void {
-    if (this.isSettled || this.#refetches || this.#isAgainDue || this.#isStopped) return
+    if (this.isSettled || this.#refetches || this.#isPolled || this.#isAgainDue || this.#isStopped) return
     this.#isAgainDue = true
     const again = () => {
       this.#isAgainDue = false

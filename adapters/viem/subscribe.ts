@@ -73,6 +73,7 @@ export function subscribeOf(client: HexlineClient, pollMs: number = POLL_MS, ann
           },
           notified: (result) => (backfill === undefined ? deliver(result) : backfill.notified(result)),
           fill: backfill && (() => backfill.fill()),
+          poll: backfill instanceof LogBackfill ? () => backfill.poll() : undefined,
           ended(error) {
             if (isReady) failed(error)
             else reject(error)

@@ -118,6 +118,19 @@ describe('logs', () => {
     expect(chain.calls).toHaveLength(length)
   })
 
+  test('that a node which lags gave nothing of are fetched by the next poll, and not before', async () => {
+    const { chain, backfill, delivered } = await setUp(1)
+    chain.mine(3)
+    chain.answers.set('eth_blockNumber', () => '0x7')
+    await backfill.poll()
+    chain.answers.delete('eth_blockNumber')
+    const { length } = chain.calls
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(chain.calls).toHaveLength(length)
+    await backfill.poll()
+    expect(delivered).toEqual(from(chain, 6))
+  })
+
   test('of more blocks than are kept come once, where fetching them the second time fails', async () => {
     const { chain, backfill, delivered, errors } = await setUp(1)
     chain.mine(200)
@@ -385,6 +398,19 @@ describe('logs of blocks that replaced some without logs', () => {
     await backfill.fill()
     expect(delivered).toEqual(from(chain, 6))
   })
+})
+
+test('nothing is delivered after the log at which the subscriber stops it', async () => {
+  const chain = await liveChain({ logsPerBlock: 2 })
+  const delivered: number[] = []
+  const deliver = (log: unknown) => {
+    if (delivered.push(nameOf(log as LiveLog)) === 3) backfill.stop()
+  }
+  const backfill = new LogBackfill(clientOf(chain.server.url), {}, deliver, () => {})
+  await backfill.start()
+  chain.mine(4)
+  await backfill.fill()
+  expect(delivered).toEqual([12, 13, 14])
 })
 
 test('nothing is delivered once it was stopped', async () => {
