@@ -1,5 +1,5 @@
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { MalformedReplyError } from '../../src/errors.ts'
+import { IntegrityError, MalformedReplyError } from '../../src/errors.ts'
 import { RecentBlocks } from '../recent-blocks.ts'
 import { caughtUp } from './caught-up.ts'
 
@@ -151,8 +151,9 @@ export class HeadBackfill {
     const params = [block === 'latest' ? block : `0x${block.toString(16)}`, false]
     const reply = await this.#client.send({ method, params, required: true })
     const head = readHead(reply.take())
-    if (head !== undefined) return head
-    throw new MalformedReplyError(`${method}: the block has no number or no hash`, { method })
+    if (head === undefined) throw new MalformedReplyError(`${method}: the block has no number or no hash`, { method })
+    if (block === 'latest' || head.number === block) return head
+    throw new IntegrityError(`requested block ${block}, but received block ${head.number}`)
   }
 }
 

@@ -196,6 +196,8 @@ export class SyncedLogs {
 
   async #hashAt(number: number): Promise<unknown> {
     const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
-    return (reply.take() as { hash?: unknown } | null)?.hash
+    const { hash, number: given } = (reply.take() ?? {}) as { readonly hash?: unknown; readonly number?: unknown }
+    if (given !== undefined && Number(given) !== number) throw new IntegrityError(`requested block ${number}, but received another one`)
+    return hash
   }
 }

@@ -40,6 +40,17 @@ describe('heads', () => {
     expect(chain.calls).toHaveLength(before)
   })
 
+  test('of other blocks than those that were requested are not delivered', async () => {
+    const { chain, backfill, delivered, errors, hashes, raw } = await setUp()
+    chain.mine(3)
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (tag === '0x7' ? raw(3) : tag === 'latest' ? raw(8) : raw(Number(tag))))
+    backfill.fill()
+    await eventually(() => expect(errors).toMatchObject([{ name: 'IntegrityError', message: 'requested block 7, but received block 3' }]))
+    chain.answers.delete('eth_getBlockByNumber')
+    backfill.notified(raw(8))
+    await eventually(() => expect(delivered).toEqual(hashes(6)))
+  })
+
   test('that have no number or hash are passed on as they are', async () => {
     const { backfill, delivered } = await setUp()
     for (const head of [null, { number: 6 }, { number: '0xq', hash: '0x1' }]) backfill.notified(head ?? { nothing: true })

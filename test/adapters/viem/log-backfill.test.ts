@@ -299,6 +299,19 @@ describe('logs of replaced blocks', () => {
     expect([delivered, errors]).toEqual([from(chain, 6), []])
   })
 
+  test('are not removed because a node gives another block than the one that was requested', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.mine(4)
+    for (const number of [6, 7, 8, 9]) notify(number)
+    let calls = 0
+    let wrong = 4
+    chain.answers.set('eth_getLogs', () => (++calls < 4 ? [] : chain.blocks.slice(6).flatMap(({ logs }) => logs)))
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (chain.blocks[tag !== '0x9' && wrong-- > 0 ? 3 : Number(tag)] as LiveBlock).raw)
+    await backfill.fill()
+    expect(wrong).toBeLessThan(4)
+    expect([delivered, errors]).toEqual([from(chain, 6), []])
+  })
+
   test('are removed after a while where the node does not say that they are', async () => {
     const { chain, backfill, delivered, notify } = await setUp(1)
     chain.mine(3)
