@@ -157,7 +157,9 @@ export class LogBackfill {
     } finally {
       this.#held = undefined
       if (!this.#isStopped) for (const log of held) this.#take(log)
-      this.#fillLater()
+      // Another gap came before it failed. After failed polls, the next poll fills it.
+      if (this.#isMissing && !this.#refetches && !this.#isStopped) void this.refill()
+      else this.#fillLater()
     }
   }
 

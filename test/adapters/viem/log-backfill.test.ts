@@ -143,8 +143,8 @@ describe('logs', () => {
     expect(delivered).toEqual(from(chain, 6))
   })
 
-  test('that cannot be fetched are fetched again if another gap came meanwhile', async () => {
-    const { chain, backfill, delivered, errors } = await setUp()
+  test('that cannot be fetched are fetched again at once if another gap came meanwhile', async () => {
+    const { chain, backfill, delivered, errors } = await setUp(600_000)
     chain.answers.set('eth_blockNumber', () => (errors.length === 0 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
     chain.mine(2)
     backfill.fill()

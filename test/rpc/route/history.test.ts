@@ -5,7 +5,10 @@ import { History } from '../../../src/rpc/route/history.ts'
 import { hexOf } from '../../support/chain-server.ts'
 import { startLogChain } from '../../support/log-chain.ts'
 import { nightly } from '../../support/runs.ts'
-import { errorOf } from '../../support/server.ts'
+import { each, errorOf } from '../../support/server.ts'
+import { virtualWorld } from '../../support/virtual-server.ts'
+
+const world = virtualWorld()
 
 describe('what is known of the history', () => {
   it('is the oldest block that has not failed, for each resource', () => {
@@ -309,9 +312,11 @@ describe('a single node', () => {
   })
 
   it('is asked until the deadline for a block that it may not have yet', async () => {
-    const node = await startNode(isNull, { head: 1000, floor: 2000 })
-    const client = clientOf(node.url).with({ deadlineMs: 300 })
+    const answer = each(({ id, method }) => ({ id, result: method === 'eth_blockNumber' ? hexOf(1000) : null }))
+    const { url } = await world.serve(answer)
+    const client = world.clientOf(url).with({ deadlineMs: 3000 })
     await expect(allOf(getBlocks(client, { from: 900n, to: 905n }))).rejects.toMatchObject({ kind: 'lagging' })
+    expect(world.clock.now()).toBeGreaterThan(2500)
   })
 
   /** A URL behind which a node lacks what another has: `isLacking` says whether a call meets it. */
