@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import { boolean, listOf, small, text } from './fields.ts'
-import { type Got, type Page, Paged } from './pages.ts'
+import { type Origin, type Page, Paged } from './pages.ts'
 import {
   chain,
   checkParams,
@@ -286,7 +286,7 @@ function prepare<T>(
   service: Service,
   params: object,
   options: RestOptions,
-): (cursor: string | undefined) => Promise<Got<T>> {
+): (cursor: string | undefined) => Promise<Origin & { readonly value: T }> {
   const settings: Settings = settingsFrom(options)
   const base = baseUrlOf(service, operation.group)
   const values = checkParams(params, operation.params, settings)
@@ -304,11 +304,14 @@ function prepare<T>(
 
 function list<T, P extends Page<T>>(operation: ListOperation<T>, service: Service, params: object, options: RestOptions): Paged<P> {
   const get = prepare(operation, operation.page, service, params, options)
+  const origins = new WeakMap<P, Origin>()
   const getPage = async (at: string | undefined) => {
-    const { value, ...from } = await get(at)
-    return { ...from, value: { ...value, cursor: value.cursor || null } as P }
+    const { value, ...origin } = await get(at)
+    const page = { ...value, cursor: value.cursor || null } as P
+    origins.set(page, origin)
+    return page
   }
-  return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, getPage, options.signal)
+  return new Paged<P>(operation.name, (params as { cursor?: string }).cursor, getPage, options.signal, (page) => origins.get(page))
 }
 
 /** The decoder of a page: its records, its cursor and the groups' other fields. */

@@ -7,13 +7,12 @@ export interface Page<T> {
   readonly cursor: string | null
 }
 
-/** What a GET has got, and from where. */
-export interface Got<T> {
-  readonly value: T
-  /** GETs that it took. */
-  readonly attempts: number
+/** Where a page is from, for errors. */
+export interface Origin {
   /** Host of the service. */
   readonly endpoint: string
+  /** GETs that the page took. */
+  readonly attempts: number
 }
 
 /** The fields of a page that lead to the next one. */
@@ -29,7 +28,8 @@ interface Envelope {
 export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIterable<P['result'][number]> {
   readonly #operation: string
   readonly #start: string | undefined
-  readonly #get: (cursor: string | undefined) => Promise<Got<P>>
+  readonly #get: (cursor: string | undefined) => Promise<P>
+  readonly #originOf: (page: P) => Origin | undefined
   readonly #signal: AbortSignal | undefined
   #first: Promise<P> | undefined
   #cursor: string | null | undefined
@@ -40,10 +40,17 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
    * `get` gets the page at a cursor, or the first page without one. `signal` ends an iteration,
    * also in the middle of a page.
    */
-  constructor(operation: string, start: string | undefined, get: (cursor: string | undefined) => Promise<Got<P>>, signal?: AbortSignal) {
+  constructor(
+    operation: string,
+    start: string | undefined,
+    get: (cursor: string | undefined) => Promise<P>,
+    signal?: AbortSignal,
+    originOf: (page: P) => Origin | undefined = () => undefined,
+  ) {
     this.#operation = operation
     this.#start = start
     this.#get = get
+    this.#originOf = originOf
     this.#signal = signal
     this.#cursor = start
   }
@@ -99,16 +106,17 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
    * taken for a long one.
    */
   async #page(cursor: string | undefined, seen: Set<string>): Promise<P> {
-    const { value: page, ...from } = await this.#get(cursor)
+    const page = await this.#get(cursor)
     const { cursor: next, hasNextPage } = page as P & Envelope
     if (cursor !== undefined) seen.add(cursor)
-    if (next !== null && seen.has(next)) throw this.#fault('a cursor for the second time, so the list would never end', from)
-    if (next === null && hasNextPage === true) throw this.#fault('no cursor, although there are more pages', from)
+    if (next !== null && seen.has(next)) throw this.#fault('a cursor for the second time, so the list would never end', page)
+    if (next === null && hasNextPage === true) throw this.#fault('no cursor, although there are more pages', page)
     return next !== null && hasNextPage === false ? { ...page, cursor: null } : page
   }
 
-  #fault(what: string, from: Omit<Got<P>, 'value'>): MalformedReplyError {
-    const { attempts, endpoint } = from
-    return Object.assign(new MalformedReplyError(`${this.#operation}: the service sent ${what}`, { method: this.#operation, endpoint }), { attempts })
+  #fault(what: string, page: P): MalformedReplyError {
+    const { endpoint, attempts = 1 } = this.#originOf(page) ?? {}
+    const error = new MalformedReplyError(`${this.#operation}: the service sent ${what}`, { method: this.#operation, endpoint })
+    return Object.assign(error, { attempts })
   }
 }

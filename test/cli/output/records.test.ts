@@ -15,14 +15,12 @@ function gathered(chunks: string[] = []) {
   return { stream, text: () => chunks.join('') }
 }
 
-const got = <T>(value: T) => ({ value, attempts: 1, endpoint: 'service' })
-
 /** The output for pages of ids, and the number of pages requested. */
 async function printed(pages: readonly (readonly bigint[])[], flags: ListFlags, cursorOf = (page: number) => `p${page}`) {
   let asked = 0
   const list = new Paged<Page<{ id: bigint }>>('getStreams', undefined, async () => {
     const result = (pages[asked++] ?? []).map((id) => ({ id }))
-    return got({ result, cursor: asked < pages.length ? cursorOf(asked) : null })
+    return { result, cursor: asked < pages.length ? cursorOf(asked) : null }
   })
   const [stdout, stderr] = [gathered(), gathered()]
   await printList(
@@ -46,7 +44,7 @@ it('all pages are a table each', async () => {
 it('the number of records follows the last table, also where both go to one terminal', async () => {
   const terminal: string[] = []
   const [stdout, stderr] = [gathered(terminal), gathered(terminal)]
-  const list = new Paged<Page<{ id: bigint }>>('getStreams', undefined, async () => got({ result: [{ id: 1n }], cursor: null }))
+  const list = new Paged<Page<{ id: bigint }>>('getStreams', undefined, async () => ({ result: [{ id: 1n }], cursor: null }))
   await printList(stdout.stream, list, [{ title: 'Id', of: ({ id }) => id }], {}, messagesFor({}, { stderr: stderr.stream, args: [] }))
   expect(terminal.join('')).toBe('Id\n1\n1 record\n')
 })
