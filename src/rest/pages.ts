@@ -38,7 +38,7 @@ export class Paged<P extends Page<unknown>> implements PromiseLike<P>, AsyncIter
 
   /**
    * `get` gets the page at a cursor, or the first page without one. `signal` ends an iteration,
-   * also in the middle of a page.
+   * also in the middle of a page. `originOf` says where a page is from, for errors.
    */
   constructor(
     operation: string,
