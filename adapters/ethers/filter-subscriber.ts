@@ -73,12 +73,13 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     }
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
+    const asked = block === undefined ? provider.getBlockNumber().catch(() => undefined) : Promise.resolve(block)
     let isMade = false
     let newest = block
     try {
       // Block events count from a head requested in this turn. The filter is read after that head
       // is known, so that no block falls in between.
-      const [known, head] = await Promise.all([id, block ?? provider.getBlockNumber().catch(() => undefined)])
+      const [known, head] = await Promise.all([id, asked])
       isMade = true
       newest = head
       if (newest !== undefined) this.#first ??= block ?? newest + 1
@@ -96,7 +97,10 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       if (this.#id !== id) return
       this.#take(changes, newest)
     } catch (error) {
+      const head = await asked
       if (provider.destroyed || this.#id !== id) return
+      // Where no filter could be made, the logs of all blocks after this one are missing.
+      if (block === undefined) this.#done ??= head
       if (events !== undefined && isError(error, 'UNSUPPORTED_OPERATION') && error.operation === make[0]) {
         provider._recoverSubscriber(this, new LogSubscriber(provider, events))
         return

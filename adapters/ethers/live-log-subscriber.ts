@@ -12,6 +12,12 @@ const KEPT_BLOCKS = 256
  */
 const NEAR = 8
 
+/**
+ * If the head at the start comes later than this, in ms, blocks that were announced meanwhile may
+ * be new ones.
+ */
+const LATE_MS = 500
+
 /** A subscription begins with the hashes of this many blocks below the first one. */
 const PARENTS = 7
 
@@ -34,6 +40,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   #from: number | undefined
   /** Settles when the first block is known, or its request has failed. */
   #begun: Promise<void> | undefined
+  /** The first block that was announced in this round. */
+  #announced: number | undefined
+  readonly #lateMs: number
   /** The first block of the subscription, or the lowest that was replaced since. */
   #first = 0
   /** Blocks were replaced, and those that are known now may be old, too. */
@@ -41,9 +50,10 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   /** The logs that were emitted, by block hash. */
   #emitted = new Map<string, { readonly number: number; readonly indices: Set<unknown> }>()
 
-  constructor(provider: JsonRpcProvider, events: Events) {
+  constructor(provider: JsonRpcProvider, events: Events, lateMs = LATE_MS) {
     super(provider)
     this.#events = events
+    this.#lateMs = lateMs
   }
 
   protected override begin(): void {
@@ -52,18 +62,22 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   }
 
   async #start(round: number): Promise<void> {
+    const began = performance.now()
     const head = await this.#headerOf('latest')
     if (round !== this.round || head === undefined) return
     // A reply that came during the pause was dropped, and no further event announces its blocks.
     if (this.#from !== undefined) return this.pollAt(head.number)
-    this.#first = head.number + 1
+    const isLate = performance.now() - began >= this.#lateMs
+    this.#first = isLate ? Math.min(head.number + 1, this.#announced ?? head.number + 1) : head.number + 1
     this.#from = this.#first
-    await this.#addParents(this.#blocks, head)
-    this.#blocks.add(head.number, head.hash)
+    const blocks = this.#blocks
+    await this.#addParents(blocks, head)
+    blocks.add(head.number, head.hash)
   }
 
   protected override drop(): void {
     this.#from = undefined
+    this.#announced = undefined
     this.#blocks = new RecentBlocks()
     this.#emitted = new Map()
     this.#mustFollow = false
@@ -72,6 +86,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   protected override async poll(block: number): Promise<void> {
     const { round } = this
     const hasEnded = () => !this.isRunning || round !== this.round
+    this.#announced ??= block
     await this.#begun
     if (hasEnded()) return
     // Before the logs: a block that is replaced from here on is noticed at the next one.

@@ -23,6 +23,7 @@ export async function waitForTransaction(
   let onEnd = () => {}
   let timer: NodeJS.Timeout | undefined
   let repetition = 0
+  let isOver = false
   try {
     return await new Promise<TransactionReceipt>((resolve, reject) => {
       onEnd = () => reject(new Destroyed().errorOf('waitForTransaction'))
@@ -34,13 +35,14 @@ export async function waitForTransaction(
       let hasAnswered = false
       onBlock = oneAtATime(async (block) => {
         provider._clearTimeout(repetition)
+        if (isOver) return
         try {
           const receipt = await provider.getTransactionReceipt(hash)
           hasAnswered = true
           if (receipt === null) await checkReplacement(block)
           else if (block - receipt.blockNumber + 1 < confirms) return
           else if (confirms === 1 || (await isConfirmed(provider, receipt, confirms))) resolve(receipt)
-          else repetition = provider._setTimeout(() => onBlock(block), provider.pollingInterval)
+          else if (!isOver) repetition = provider._setTimeout(() => onBlock(block), provider.pollingInterval)
         } catch (error) {
           if (!hasAnswered || isError(error, 'TRANSACTION_REPLACED')) reject(error)
           else if (!provider.destroyed) void provider.emit('error', error)
@@ -51,6 +53,7 @@ export async function waitForTransaction(
       provider.getBlockNumber().then(onBlock, reject)
     })
   } finally {
+    isOver = true
     clearTimeout(timer)
     provider._clearTimeout(repetition)
     end.removeEventListener('abort', onEnd)
@@ -65,8 +68,23 @@ export async function waitForTransaction(
  */
 async function isConfirmed(provider: JsonRpcProvider, { blockNumber, blockHash }: TransactionReceipt, confirms: number): Promise<boolean> {
   const numbers = Array.from({ length: confirms - 1 }, (_, i) => blockNumber + 1 + i)
-  const calls = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
-  const blocks = (await Promise.all(calls)) as ({ readonly hash?: unknown; readonly parentHash?: unknown } | null)[]
-  const parents = [blockHash, ...blocks.map((block) => block?.hash)]
-  return blocks.every((block, i) => block !== null && block.parentHash === parents[i])
+  const calls = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]).catch(skipped))
+  const blocks = (await Promise.all(calls)) as ({ readonly hash?: unknown; readonly parentHash?: unknown } | typeof SKIPPED | null)[]
+  let parent: unknown = blockHash
+  return blocks.every((block) => {
+    if (block === SKIPPED) return true
+    const isNext = block !== null && block.parentHash === parent
+    parent = block?.hash
+    return isNext
+  })
+}
+
+/** The chain has no block of a number, as Filecoin where nobody won a round. */
+const SKIPPED: unique symbol = Symbol('no block of this number')
+
+/** Takes the refusal of such a number; throws any other. */
+function skipped(error: unknown): typeof SKIPPED {
+  const { message } = ((error as { readonly error?: unknown } | null)?.error ?? error) as { readonly message?: unknown }
+  if (/null round/i.test(String(message))) return SKIPPED
+  throw error
 }

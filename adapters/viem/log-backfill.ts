@@ -158,7 +158,7 @@ export class LogBackfill {
       this.#held = undefined
       if (!this.#isStopped) for (const log of held) this.#take(log)
       // Another gap came before it failed. After failed polls, the next poll fills it.
-      if (this.#isMissing && !this.#refetches && !this.#isStopped) void this.refill()
+      if (this.#isMissing && !this.#refetches && !this.#isPolled && !this.#isStopped) void this.refill()
       else this.#fillLater()
     }
   }

@@ -81,10 +81,12 @@ export class LogGivers {
     const clock = clockOf(this.#client)
     const until = clock.now() + this.#waitMs
     const params = [`0x${number.toString(16)}`, false]
-    for (;;) {
+    for (let other: unknown; ; ) {
       const block = await this.#ask(name, 'eth_getBlockByNumber', params, (result) => (result ?? {}) as HashedBlock, signal, until)
-      if (block?.number === undefined || Number(block.number) === number) return block?.hash
-      if (clock.now() >= until) return undefined
+      if (block?.number === undefined) return block?.hash ?? other
+      if (Number(block.number) === number) return block.hash
+      other = block.hash
+      if (clock.now() >= until) return other
       await napOf(this.#client)('eth_getBlockByNumber', clock.now() + LOOK_EVERY_MS, signal).over
     }
   }

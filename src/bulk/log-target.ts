@@ -108,8 +108,11 @@ async function hashOf(client: Client, number: bigint, { range, signal }: LogTarg
     const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: tally, [AVOID]: wrong.endpoints }
     const reply = await client.send(range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
     const { hash, number: given } = (reply.take() ?? {}) as { readonly hash?: unknown; readonly number?: unknown }
-    const isRight = isHash(hash) && (given === undefined || Number(given) === Number(number))
-    if (isRight || range?.isKnown || !(await wrong.mayAskAgain(method, tally.endpoint, signal))) return hash
+    const isOther = given !== undefined && Number(given) !== Number(number)
+    if (isHash(hash) && !isOther) return hash
+    if (!range?.isKnown && (await wrong.mayAskAgain(method, tally.endpoint, signal))) continue
+    if (isOther) throw new IntegrityError(`requested block ${number}, but received ${given === null ? 'a pending one' : `block ${Number(given)}`}`)
+    return hash
   }
 }
 

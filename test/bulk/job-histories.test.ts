@@ -98,9 +98,12 @@ async function run(seed: number): Promise<void> {
     }
   }
   const growing = grow()
-  await check(client, chain, job, from, to)
-  isOver = true
-  await growing
+  try {
+    await check(client, chain, job, from, to)
+  } finally {
+    isOver = true
+    await growing
+  }
 }
 
 /** The job ends, and gives all that there is, once. */

@@ -5,7 +5,7 @@ import { getLogs } from '../../src/index-bulk.ts'
 import { type ChainOptions, chainAnswer, type SeenCall } from '../support/chain-server.ts'
 import { startLogChain, tokens } from '../support/log-chain.ts'
 import { randomFrom } from '../support/random.ts'
-import { clientOf as realClientOf } from '../support/server.ts'
+import { errorOf, clientOf as realClientOf } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 const { serve, clientOf, sleep, clock } = virtualWorld()
@@ -122,6 +122,16 @@ describe('logs of a node whose first five replies are wrong are complete', () =>
     for await (const _ of getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 300, audit: 'none' })) logs++
     expect([logs, seen]).toEqual([chain.logs(0, 300).length, 6])
   })
+})
+
+it('another block for ever in place of the last one ends the job, and is named', async () => {
+  const other = { number: '0x7', hash: `0x${'7'.repeat(64)}` }
+  const chain = await startLogChain({
+    head: 300,
+    answer: (method, [number]) => (method === 'eth_getBlockByNumber' && number === '0x12c' ? { result: other } : undefined),
+  })
+  const pages = getLogs(realClientOf(chain.url), { address: tokens as `0x${string}`[], from: 0, to: 300, audit: 'none' }).pages()
+  expect(await errorOf(pages.next())).toMatchObject({ name: 'IntegrityError', message: 'requested block 300, but received block 7' })
 })
 
 it('headers that cannot be read do not end a job before its audit begins', async () => {

@@ -288,6 +288,18 @@ it('loses no log where the first filter could not be made', async () => {
   await eventually(() => expect(emitted()).toEqual([102, 103, 104]))
 })
 
+it('loses no log of several blocks where the first filter could not be made', async () => {
+  const { chain, provider, announce, emitted } = await setUpLogs([102, 103, 104], { hasFilters: false })
+  chain.head = 103
+  announce(102)
+  announce(103)
+  await provider.hasEmitted(2)
+  chain.hasFilters = true
+  chain.head = 104
+  announce(104)
+  await eventually(() => expect(emitted()).toEqual([102, 103, 104]))
+})
+
 it('emits no log twice where a poll fails, and the next one comes with the end of a pause', async () => {
   const { chain, provider, subscriber, announce, polls, emitted } = await setUpLogs([102, 103])
   chain.isLost = true

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { LiveLogSubscriber } from '../../../adapters/ethers/live-log-subscriber.ts'
 import { collector } from '../../support/ethers-flows.ts'
+import { eventually } from '../../support/eventually.ts'
 import { liveChain } from '../../support/live-chain.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 
@@ -111,6 +112,25 @@ describe('logs of new blocks', () => {
     chain.mine()
     await announce()
     expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
+  it('come from the first block that was announced, where the head at the start is answered late', async () => {
+    const chain = await liveChain()
+    const provider = new RecordingProvider(chain.server.url)
+    let announce = (_: number) => {}
+    provider.on = async (_, listener) => {
+      announce = listener
+      return provider
+    }
+    provider.off = async () => provider
+    const seen = collector<string>(Number.POSITIVE_INFINITY)
+    const emit = (log: { readonly blockNumber: unknown; readonly data: unknown }) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`)
+    const subscriber = new LiveLogSubscriber(provider, { filter: {}, emit }, 0)
+    chain.mine(2)
+    subscriber.start()
+    announce(6)
+    announce(7)
+    await eventually(() => expect(seen.values).toEqual(logsFrom(chain, 6)))
   })
 
   it('that the node has later than the block come with the next one, from the last 60 blocks', async () => {

@@ -36,7 +36,7 @@ async function setUp() {
     await provider.hasEmitted(before + 1)
     return provider.emitted[before]?.[1] as TransactionReceipt
   }
-  return { chain, provider, subscriber, receiptAt }
+  return { chain, provider, server, subscriber, announce, receiptAt }
 }
 
 describe('a subscriber of a transaction', () => {
@@ -56,13 +56,14 @@ describe('a subscriber of a transaction', () => {
     expect(await receiptAt(11)).toMatchObject({ hash })
   })
 
-  it('emits nothing once it is stopped', async () => {
-    const { chain, provider, subscriber } = await setUp()
+  it('emits nothing once it is stopped, also where its request is answered after that', async () => {
+    const { chain, provider, server, subscriber, announce } = await setUp()
     chain.isMined = true
+    const { length } = server.requests
+    announce(10)
+    await server.received(length + 1)
     subscriber.stop()
-    subscriber.start()
-    subscriber.stop()
-    await provider.getTransactionReceipt(hash)
+    for (let i = 0; i < 3; i++) await provider.getTransactionReceipt(hash)
     expect(provider.emitted).toEqual([])
   })
 })

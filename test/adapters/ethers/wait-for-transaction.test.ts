@@ -143,6 +143,51 @@ describe('a wait for a transaction', () => {
     expect(await waitForTransaction(provider, hash, 3, undefined, new AbortController().signal)).toMatchObject({ hash })
   })
 
+  it('passes over numbers without a block, as on Filecoin', async () => {
+    const server = await serve(
+      node({
+        head: () => 13,
+        answer(entry) {
+          const { id, method, params } = entry
+          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
+          if (method !== 'eth_getBlockByNumber') return undefined
+          if (params[0] === '0xb') return failed(entry, 1, 'requested epoch was a null round (11)')
+          return { jsonrpc: '2.0', id, result: { ...blockAt(params[0], hash), ...(params[0] === '0xc' && { parentHash: hash }) } }
+        },
+      }),
+    )
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
+    onTestFinished(() => provider.destroy())
+    expect(await waitForTransaction(provider, hash, 4, undefined, new AbortController().signal)).toMatchObject({ hash })
+  })
+
+  it('requests nothing once it has ended in the middle of a look', async () => {
+    let answerLater = () => {}
+    const server = await serve((request, response) => {
+      const reply = () =>
+        node({
+          head: () => 12,
+          answer: ({ id, method }) =>
+            method === 'eth_getTransactionReceipt'
+              ? { jsonrpc: '2.0', id, result: receipt }
+              : method === 'eth_getBlockByNumber'
+                ? { jsonrpc: '2.0', id, result: null }
+                : undefined,
+        })(request, response)
+      if (request.entries.some(({ method }) => method === 'eth_getBlockByNumber')) answerLater = reply
+      else reply()
+    })
+    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 1 })
+    onTestFinished(() => provider.destroy())
+    const looks = () => server.requests.flatMap(({ entries }) => entries).filter(({ method }) => method === 'eth_getTransactionReceipt').length
+    await expect(waitForTransaction(provider, hash, 2, 50, new AbortController().signal)).rejects.toMatchObject({ code: 'TIMEOUT' })
+    const before = looks()
+    answerLater()
+    for (let i = 0; i < 20; i++) await provider.send('eth_chainId', [])
+    await sleep(20)
+    expect(looks()).toBe(before)
+  })
+
   it('rejects if its first request fails, and leaves no listener', async () => {
     const { provider, wait } = await setUp('failure')
     await expect(wait(1)).rejects.toMatchObject({ error: { message: 'no' } })

@@ -38,7 +38,10 @@ describe('the message', () => {
     [new NetworkError('no connection', { method: 'getStreams' }), 'no connection; is the service running, and is the address right?'],
     [new HexlineError('too late (deadlineMs)', 'timeout'), 'too late (--deadline); is the node down or overloaded?'],
     [new MalformedReplyError('no JSON'), 'no JSON; is this the URL of a JSON-RPC node?'],
-    [new MalformedReplyError('getStreams: the service sent no cursor', { method: 'getStreams' }), 'getStreams: the service sent no cursor'],
+    [
+      new MalformedReplyError('getStreams: the service sent no cursor', { method: 'getStreams', endpoint: 'service' }),
+      'getStreams: the service sent no cursor',
+    ],
     [new HttpError({ status: 404, headers: {}, body: '' }, { kind: 'not-found' }), expect.stringMatching(/; is this the URL of a JSON-RPC node\?$/)],
     [rpc('unsupported', 'eth_getBalanec'), expect.stringMatching(/; did you mean eth_getBalance\?$/)],
     [rpc('unsupported', 'foo_bar'), expect.stringMatching(/; does the node have this method, and is it spelt right\?$/)],
