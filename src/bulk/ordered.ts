@@ -15,7 +15,7 @@ export type Ask<I, T> = (item: I, signal: AbortSignal, again: boolean) => Promis
  * Divides an item when it is its turn to be requested: into what to request now, and what to
  * request after it, if anything is left.
  */
-export type Cut<I> = (item: I) => readonly [now: I, later: I | undefined]
+type Cut<I> = (item: I) => readonly [now: I, later: I | undefined]
 
 /** An answer to an item. */
 export interface Answer<I> {
