@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import type { LogParams } from 'ethers'
 import { describe, expect, it } from 'vitest'
 import { LiveLogSubscriber } from '../../../adapters/ethers/live-log-subscriber.ts'
 import { collector } from '../../support/ethers-flows.ts'
@@ -7,23 +8,27 @@ import { liveChain } from '../../support/live-chain.ts'
 import { RecordingProvider } from '../../support/recording-provider.ts'
 
 /**
- * A chain with a log in each block, from block 6 on, and a provider whose block events the test
- * makes.
+ * A chain with a log in each block, from block 6 on, a provider whose block events the test makes,
+ * and a subscriber that has not been started.
  */
-async function setUp() {
+async function make(lateMs?: number) {
   const chain = await liveChain()
   const provider = new RecordingProvider(chain.server.url)
-  let announce = (_: number) => {}
-  provider.on = async (_, listener) => {
-    announce = listener
+  let listener = (_: number) => {}
+  provider.on = async (_, given) => {
+    listener = given
     return provider
   }
   provider.off = async () => provider
   const seen = collector<string>(Number.POSITIVE_INFINITY)
-  const subscriber = new LiveLogSubscriber(provider, {
-    filter: {},
-    emit: (log) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`),
-  })
+  const events = { filter: {}, emit: (log: LogParams) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`) }
+  const subscriber = new LiveLogSubscriber(provider, events, lateMs)
+  return { chain, provider, subscriber, seen: seen.values, announce: (block: number) => listener(block) }
+}
+
+/** The same, once it has been started. */
+async function setUp() {
+  const { chain, provider, subscriber, seen, announce } = await make()
   subscriber.start()
   // The head, and the blocks below it.
   await chain.server.received(2)
@@ -41,7 +46,7 @@ async function setUp() {
     chain,
     provider,
     subscriber,
-    seen: seen.values,
+    seen,
     settled,
     asked,
     async announce(block = chain.blocks.length - 1) {
@@ -115,22 +120,12 @@ describe('logs of new blocks', () => {
   })
 
   it('come from the first block that was announced, where the head at the start is answered late', async () => {
-    const chain = await liveChain()
-    const provider = new RecordingProvider(chain.server.url)
-    let announce = (_: number) => {}
-    provider.on = async (_, listener) => {
-      announce = listener
-      return provider
-    }
-    provider.off = async () => provider
-    const seen = collector<string>(Number.POSITIVE_INFINITY)
-    const emit = (log: { readonly blockNumber: unknown; readonly data: unknown }) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`)
-    const subscriber = new LiveLogSubscriber(provider, { filter: {}, emit }, 0)
+    const { chain, subscriber, seen, announce } = await make(0)
     chain.mine(2)
     subscriber.start()
     announce(6)
     announce(7)
-    await eventually(() => expect(seen.values).toEqual(logsFrom(chain, 6)))
+    await eventually(() => expect(seen).toEqual(logsFrom(chain, 6)))
   })
 
   it('that the node has later than the block come with the next one, from the last 60 blocks', async () => {
