@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Destroyed } from '../../../adapters/ethers/ethers-error.ts'
 import { waitForTransaction } from '../../../adapters/ethers/wait-for-transaction.ts'
 import { node } from '../../support/node.ts'
-import { failed, serve, silent } from '../../support/server.ts'
+import { type Entry, failed, serve, silent } from '../../support/server.ts'
 
 const hash = `0x${'1b'.repeat(32)}`
 const receipt = {
@@ -49,6 +49,29 @@ async function setUp(...looks: [Look, ...Look[]]) {
   const end = new AbortController()
   const wait = (confirms: number, timeoutMs?: number) => waitForTransaction(provider, hash, confirms, timeoutMs, end.signal)
   return { chain, server, provider, end, wait }
+}
+
+/**
+ * A node with the receipt, which answers requests for blocks as `blocks` says, after `before`, and
+ * a provider that looks every ms.
+ */
+async function setUpMined(head: number, blocks: (entry: Entry) => object, before = async () => {}) {
+  const answer = node({
+    head: () => head,
+    answer(entry) {
+      const { id, method } = entry
+      if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
+      return method === 'eth_getBlockByNumber' ? { jsonrpc: '2.0', id, ...blocks(entry) } : undefined
+    },
+  })
+  const server = await serve(async (request, response) => {
+    if (request.entries.some(({ method }) => method === 'eth_getBlockByNumber')) await before()
+    await answer(request, response)
+  })
+  const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 1 })
+  onTestFinished(() => provider.destroy())
+  const end = new AbortController()
+  return { server, provider, end, wait: (confirms: number) => waitForTransaction(provider, hash, confirms, undefined, end.signal) }
 }
 
 describe("a wait on a chain with no further block, within the time of ethers' cache", () => {
@@ -108,19 +131,8 @@ describe('a wait for a transaction', () => {
   it('does not resolve where one of several nodes still has the block, and another one has those that replaced it', async () => {
     const replaced = `0x${'2b'.repeat(32)}`
     let isReplaced = true
-    const server = await serve(
-      node({
-        head: () => 12,
-        answer({ id, method, params }) {
-          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
-          if (method !== 'eth_getBlockByNumber') return undefined
-          return { jsonrpc: '2.0', id, result: blockAt(params[0], isReplaced && params[0] !== '0xa' ? replaced : hash) }
-        },
-      }),
-    )
-    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
-    onTestFinished(() => provider.destroy())
-    const waiting = waitForTransaction(provider, hash, 3, undefined, new AbortController().signal)
+    const { server, wait } = await setUpMined(12, ({ params }) => ({ result: blockAt(params[0], isReplaced && params[0] !== '0xa' ? replaced : hash) }))
+    const waiting = wait(3)
     expect(await Promise.race([waiting, server.received(12).then(() => 'not yet')])).toBe('not yet')
     isReplaced = false
     expect(await waiting).toMatchObject({ hash })
@@ -128,63 +140,43 @@ describe('a wait for a transaction', () => {
 
   it('looks again, also without a further block, where one of several nodes does not have the block yet', async () => {
     let looks = 0
-    const server = await serve(
-      node({
-        head: () => 12,
-        answer({ id, method, params }) {
-          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
-          if (method !== 'eth_getBlockByNumber') return undefined
-          return { jsonrpc: '2.0', id, result: ++looks < 3 ? null : blockAt(params[0], hash) }
-        },
-      }),
-    )
-    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
-    onTestFinished(() => provider.destroy())
-    expect(await waitForTransaction(provider, hash, 3, undefined, new AbortController().signal)).toMatchObject({ hash })
+    const { wait } = await setUpMined(12, ({ params }) => ({ result: ++looks < 3 ? null : blockAt(params[0], hash) }))
+    expect(await wait(3)).toMatchObject({ hash })
   })
 
   it('passes over numbers without a block, as on Filecoin', async () => {
-    const server = await serve(
-      node({
-        head: () => 13,
-        answer(entry) {
-          const { id, method, params } = entry
-          if (method === 'eth_getTransactionReceipt') return { jsonrpc: '2.0', id, result: receipt }
-          if (method !== 'eth_getBlockByNumber') return undefined
-          if (params[0] === '0xb') return failed(entry, 1, 'requested epoch was a null round (11)')
-          return { jsonrpc: '2.0', id, result: { ...blockAt(params[0], hash), ...(params[0] === '0xc' && { parentHash: hash }) } }
-        },
-      }),
-    )
-    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, pollingInterval: 1 })
-    onTestFinished(() => provider.destroy())
-    expect(await waitForTransaction(provider, hash, 4, undefined, new AbortController().signal)).toMatchObject({ hash })
+    const { wait } = await setUpMined(13, ({ params }) => {
+      if (params[0] === '0xb') return { error: { code: 1, message: 'requested epoch was a null round (11)' } }
+      return { result: { ...blockAt(params[0], hash), ...(params[0] === '0xc' && { parentHash: hash }) } }
+    })
+    expect(await wait(4)).toMatchObject({ hash })
   })
 
   it('requests nothing once it has ended in the middle of a look', async () => {
-    let answerLater = () => {}
-    const server = await serve((request, response) => {
-      const reply = () =>
-        node({
-          head: () => 12,
-          answer: ({ id, method }) =>
-            method === 'eth_getTransactionReceipt'
-              ? { jsonrpc: '2.0', id, result: receipt }
-              : method === 'eth_getBlockByNumber'
-                ? { jsonrpc: '2.0', id, result: null }
-                : undefined,
-        })(request, response)
-      if (request.entries.some(({ method }) => method === 'eth_getBlockByNumber')) answerLater = reply
-      else reply()
+    let answer = () => {}
+    let noteAsked = () => {}
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
     })
-    const provider = new HexlineProvider(server.url, 1, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 1 })
-    onTestFinished(() => provider.destroy())
+    const asked = new Promise<void>((resolve) => {
+      noteAsked = resolve
+    })
+    const { server, provider, end, wait } = await setUpMined(
+      12,
+      () => ({ result: null }),
+      async () => {
+        noteAsked()
+        await held
+      },
+    )
     const looks = () => server.requests.flatMap(({ entries }) => entries).filter(({ method }) => method === 'eth_getTransactionReceipt').length
-    await expect(waitForTransaction(provider, hash, 2, 50, new AbortController().signal)).rejects.toMatchObject({ code: 'TIMEOUT' })
+    const waiting = wait(2)
+    await asked
+    end.abort()
+    await expect(waiting).rejects.toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
     const before = looks()
-    answerLater()
+    answer()
     for (let i = 0; i < 20; i++) await provider.send('eth_chainId', [])
-    await sleep(20)
     expect(looks()).toBe(before)
   })
 
