@@ -33,15 +33,15 @@ export type { DatasetReport, VerifyDatasetOptions } from './verify-dataset.ts'
  * Each block must have the number that was requested, name the previous one as its parent, also
  * across runs, and come with one receipt for each of its transactions.
  *
- * Throws `OptionError` at once for invalid options, and rejects with it for a folder that has other
- * ones. Rejects with `IntegrityError` when replies contradict each other or the folder, with an
- * `Error` that names the path when the folder is damaged, in use or cannot be written, and
+ * Rejects with `OptionError` for invalid options, before any request, and for a folder that has
+ * other ones; with `IntegrityError` when replies contradict each other or the folder; with an
+ * `Error` that names the path when the folder is damaged, in use or cannot be written; and
  * otherwise with the same errors as `client.call`.
  */
-export function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
+export async function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
   checkClient(client)
   const job = checkExportOptions(options)
-  return import('./export-dataset.ts').then(({ runExport }) => runExport(client, job))
+  return (await import('./export-dataset.ts')).runExport(client, job)
 }
 
 /**

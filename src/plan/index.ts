@@ -28,16 +28,16 @@ export type { Missing } from './sample.ts'
  * Estimates what `getBlocks` and `hexline blocks` take with these options, in the same way as
  * `planExport`.
  *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as
- * `getBlocks`.
+ * Rejects with `OptionError` for invalid options, before any request, and otherwise with the same
+ * errors as `getBlocks`.
  */
-export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<BlocksPlan> {
+export async function planBlocks(client: Client, options: PlanBlocksOptions): Promise<BlocksPlan> {
   checkClient(client)
   check.anObject('options', options)
   const { sample, provider, ...job } = options
   const checked = checkOptions(job)
   const how = checkPlanOptions({ sample, provider })
-  return import('./plan-blocks.ts').then(({ runBlocksPlan }) => runBlocksPlan(client, checked, how))
+  return (await import('./plan-blocks.ts')).runBlocksPlan(client, checked, how)
 }
 
 /**
@@ -51,30 +51,31 @@ export function planBlocks(client: Client, options: PlanBlocksOptions): Promise<
  * that growth along the chain is counted. All figures come with a range that holds in 95 of 100
  * cases; docs/plan.md says what they do not know.
  *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as
- * `exportDataset`.
+ * Rejects with `OptionError` for invalid options, before any request, and otherwise with the same
+ * errors as `exportDataset`.
  */
-export function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
+export async function planExport(client: Client, options: PlanExportOptions): Promise<ExportPlan> {
   checkClient(client)
   check.anObject('options', options)
   if ('shard' in options && options.shard !== undefined) throw new OptionError('shard', 'no shard (a plan covers the whole range)', show(options.shard))
   const { sample, provider, dir = '.', ...job } = options
   const checked = checkExportOptions({ ...job, dir })
   const how = checkPlanOptions({ sample, provider })
-  return import('./plan-export.ts').then(({ runExportPlan }) => runExportPlan(client, checked, how))
+  return (await import('./plan-export.ts')).runExportPlan(client, checked, how)
 }
 
 /**
  * Estimates what `getLogs` and `hexline logs` take with these options. It fetches the logs of 20
  * or more parts of the range, and 200 headers and 20 blocks with their receipts for the audits.
  *
- * Throws `OptionError` at once for invalid options, and rejects with the same errors as `getLogs`.
+ * Rejects with `OptionError` for invalid options, before any request, and otherwise with the same
+ * errors as `getLogs`.
  */
-export function planLogs(client: Client, options: PlanLogsOptions): Promise<LogsPlan> {
+export async function planLogs(client: Client, options: PlanLogsOptions): Promise<LogsPlan> {
   checkClient(client)
   check.anObject('options', options)
   const { sample, provider, ...job } = options
   const checked = checkLogOptions(job)
   const how = checkPlanOptions({ sample, provider })
-  return import('./plan-logs.ts').then(({ runLogsPlan }) => runLogsPlan(client, checked, how))
+  return (await import('./plan-logs.ts')).runLogsPlan(client, checked, how)
 }

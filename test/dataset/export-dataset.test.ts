@@ -316,7 +316,7 @@ it('an abort leaves a folder that the next run continues', async () => {
 
 it('ndjson.zst is written where Node.js has Zstandard, and refused at once where it does not', async () => {
   if (hasZstd) expect(await run({ format: 'ndjson.zst' })).toMatchObject({ files: 20 })
-  else expect(() => run({ format: 'ndjson.zst' })).toThrow('another format: Zstandard needs Node.js 22.15, 23.8 or later')
+  else await expect(run({ format: 'ndjson.zst' })).rejects.toThrow('another format: Zstandard needs Node.js 22.15, 23.8 or later')
 })
 
 it('a node that does not have the range leaves nothing', async () => {
@@ -360,8 +360,8 @@ it.each<[string, object]>([
   ['from', { from: 2n ** 60n, to: 2n ** 60n }],
   ['maxBytes', { maxBytes: 0 }],
   ['options', { table: ['blocks'] }],
-])('an invalid %s is refused at once', (option, wrong) => {
-  expect(() => run(wrong)).toThrow(expect.objectContaining({ name: 'OptionError', option }))
+])('an invalid %s is refused at once', async (option, wrong) => {
+  await expect(run(wrong)).rejects.toThrow(expect.objectContaining({ name: 'OptionError', option }))
 })
 
 describe('verify', () => {
@@ -414,8 +414,8 @@ describe('verify', () => {
     expect((await rangesOf()).map(({ checks }) => checks.made.transactions)).toEqual([4, 2])
   })
 
-  it('full without anything to verify is refused', () => {
-    expect(() => exportDataset(client, { ...all, tables: ['blocks'], dir, verify: 'full' })).toThrow(
+  it('full without anything to verify is refused', async () => {
+    await expect(exportDataset(client, { ...all, tables: ['blocks'], dir, verify: 'full' })).rejects.toThrow(
       expect.objectContaining({ name: 'OptionError', option: 'verify' }),
     )
   })
@@ -424,7 +424,7 @@ describe('verify', () => {
 it.each<[string, unknown, string]>([
   ['a URL', 'http://127.0.0.1/eth/k3y', 'a string'],
   ['nothing', undefined, 'undefined'],
-])('%s in place of a client is refused at once, and not shown', (_, wrong, received) => {
+])('%s in place of a client is refused at once, and not shown', async (_, wrong, received) => {
   const message = `client: expected a client, as createClient returns it, received ${received}`
-  expect(() => exportDataset(wrong as never, { from: 0, to: 1, dir })).toThrow(expect.objectContaining({ name: 'OptionError', message }))
+  await expect(exportDataset(wrong as never, { from: 0, to: 1, dir })).rejects.toThrow(expect.objectContaining({ name: 'OptionError', message }))
 })

@@ -115,17 +115,17 @@ describe('planBlocks', () => {
     expect(await planBlocks(client, { from: 1, to: 99 })).toMatchObject({ posts: { value: 11, low: 11, high: 11 }, callsPerPost: 10 })
   })
 
-  it('throws for invalid options', () => {
+  it('rejects for invalid options', async () => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => planBlocks(client, { from: 0, to: 5, transactions: 'some' } as never)).toThrow('transactions: expected')
-    expect(() => planBlocks(client, { from: 0, to: 5, sample: 1 })).toThrow('sample: expected')
+    await expect(planBlocks(client, { from: 0, to: 5, transactions: 'some' } as never)).rejects.toThrow('transactions: expected')
+    await expect(planBlocks(client, { from: 0, to: 5, sample: 1 })).rejects.toThrow('sample: expected')
   })
 
-  it.each([planBlocks, planExport, planLogs])('refuses anything but a client and an object of options: %o', (plan) => {
+  it.each([planBlocks, planExport, planLogs])('refuses anything but a client and an object of options: %o', async (plan) => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => plan('http://127.0.0.1/eth/k3y' as never, { from: 0, to: 5 })).toThrow(
+    await expect(plan('http://127.0.0.1/eth/k3y' as never, { from: 0, to: 5 })).rejects.toThrow(
       'client: expected a client, as createClient returns it, received a string',
     )
-    expect(() => plan(client, undefined as never)).toThrow('options: expected an object, received undefined')
+    await expect(plan(client, undefined as never)).rejects.toThrow('options: expected an object, received undefined')
   })
 })

@@ -192,8 +192,8 @@ describe('planExport', () => {
     [{ from: 0, to: 4, provider: 'alchmy' }, 'provider: expected one of alchemy, infura, quicknode, chainstack, received "alchmy" (did you mean `alchemy`?)'],
     [{ from: 0, to: 4, tables: ['block'] }, 'tables: expected only'],
     [{ from: 0, to: 4, colums: ['x'] }, 'options'],
-  ])('throws for %j', (options, message) => {
+  ])('rejects for %j', async (options, message) => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => planExport(client, options as never)).toThrow(message)
+    await expect(planExport(client, options as never)).rejects.toThrow(message)
   })
 })

@@ -132,8 +132,8 @@ describe('planLogs', () => {
     [{ from: 0, to: 5, audit: 'all' }, 'audit: expected'],
     [{ from: 0, to: 5, address: '0x12' }, 'address'],
     [{ from: 0, to: 5, sample: 0 }, 'sample: expected'],
-  ])('throws for %j', (options, message) => {
+  ])('rejects for %j', async (options, message) => {
     const client = createClient('http://127.0.0.1:1')
-    expect(() => planLogs(client, options as never)).toThrow(message)
+    await expect(planLogs(client, options as never)).rejects.toThrow(message)
   })
 })
