@@ -91,7 +91,7 @@ export default defineConfig({
             'test/rpc/{abort-and-close,call-failure,callers-stack,copy-error}.test.ts',
             'test/rpc/post/{custom-post,post}.test.ts',
             'test/cli/{kill,pipes}.test.ts',
-            'test/dataset/{ndjson-files,read-lines}.test.ts',
+            'test/dataset/ndjson/*.test.ts',
             'test/verify/workers.test.ts',
             'test/ws/{exchange,frames,handshake}.test.ts',
             'test/cli/output/file-output.test.ts',

@@ -3,16 +3,16 @@
  * each will take.
  */
 
-export type { AuditLevel, AuditReport } from './bulk/audit.ts'
-export type { AuditEstimate } from './bulk/audit-estimate.ts'
-export type { TraceForm, TracesOf } from './bulk/block-traces.ts'
-export type { BlockField, RangeBlock } from './bulk/fields.ts'
+export type { TraceForm, TracesOf } from './bulk/blocks/block-traces.ts'
+export type { BlockField, RangeBlock } from './bulk/blocks/fields.ts'
+export type { Progress } from './bulk/blocks/range-stream.ts'
+export type { VerifyReport } from './bulk/blocks/verifying.ts'
 export { type GetBlocksOptions, getBlocks } from './bulk/get-blocks.ts'
 export { type GetLogsOptions, getLogs, type LogPage, type Logs } from './bulk/get-logs.ts'
-export type { LogProgress } from './bulk/log-stream.ts'
+export type { AuditLevel, AuditReport } from './bulk/logs/audit.ts'
+export type { AuditEstimate } from './bulk/logs/audit-estimate.ts'
+export type { LogProgress } from './bulk/logs/log-stream.ts'
 export type { RangeEnd } from './bulk/range.ts'
-export type { Progress } from './bulk/range-stream.ts'
-export type { VerifyReport } from './bulk/verifying.ts'
 export {
   type DatasetFormat,
   type DatasetReport,

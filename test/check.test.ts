@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { checkOptions } from '../src/bulk/get-blocks.ts'
 import { checkLogOptions } from '../src/bulk/get-logs.ts'
 import * as check from '../src/check.ts'
-import { checkExportOptions } from '../src/dataset/export-options.ts'
+import { checkExportOptions } from '../src/dataset/export/export-options.ts'
 import { OptionError } from '../src/errors.ts'
 
 /** The message of the `OptionError` that `run` throws. */

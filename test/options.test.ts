@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { splitOptions } from '../adapters/ethers/options.ts'
 import { instrument } from '../adapters/otel/index.ts'
-import { checkExportOptions } from '../src/dataset/export-options.ts'
+import { checkExportOptions } from '../src/dataset/export/export-options.ts'
 import { type Client, createClient, OptionError } from '../src/index.ts'
 import { follow, getBlocks, getLogs } from '../src/index-bulk.ts'
 import { checkProbe } from '../src/probe/probe.ts'

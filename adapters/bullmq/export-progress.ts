@@ -1,5 +1,5 @@
 import type { Job, Queue } from 'bullmq'
-import type { RangeEntry } from '../../src/dataset/manifest.ts'
+import type { RangeEntry } from '../../src/dataset/folder/manifest.ts'
 import { checkQueue } from './connection.ts'
 import { exportOf, isRangeJob, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
 

@@ -1,6 +1,6 @@
 import type { Filter, FilterByBlockHash } from 'ethers'
 import { checkLogOptions, decodedLogs } from '../../src/bulk/get-logs.ts'
-import { LogStream } from '../../src/bulk/log-stream.ts'
+import { LogStream } from '../../src/bulk/logs/log-stream.ts'
 import type { Client } from '../../src/client/client.ts'
 import { HexlineError } from '../../src/errors.ts'
 import type { Log } from '../../src/eth/objects.ts'

@@ -21,7 +21,7 @@ import {
   type TransactionReceipt,
   UnmanagedSubscriber,
 } from 'ethers'
-import { isRound } from '../../src/bulk/range-limits.ts'
+import { isRound } from '../../src/bulk/logs/range-limits.ts'
 import { type Client, isClient } from '../../src/client/client.ts'
 import { connectionsOf } from '../../src/client/internals.ts'
 import { scrubError } from '../../src/client/scrub-error.ts'

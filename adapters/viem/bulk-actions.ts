@@ -1,6 +1,6 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
+import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/blocks/range-stream.ts'
 import { checkOptions } from '../../src/bulk/get-blocks.ts'
-import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/range-stream.ts'
 import * as check from '../../src/check.ts'
 import { type Client as HexlineClient, isClient } from '../../src/client/client.ts'
 import { OptionError } from '../../src/errors.ts'

@@ -15,9 +15,9 @@ import {
   parseEventLogs,
   type Log as ViemLog,
 } from 'viem'
-import type { AuditLevel, AuditReport } from '../../src/bulk/audit.ts'
 import { checkLogOptions, decodedLogs, type GetLogsOptions } from '../../src/bulk/get-logs.ts'
-import { type LogProgress, LogStream } from '../../src/bulk/log-stream.ts'
+import type { AuditLevel, AuditReport } from '../../src/bulk/logs/audit.ts'
+import { type LogProgress, LogStream } from '../../src/bulk/logs/log-stream.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { OptionError } from '../../src/errors.ts'

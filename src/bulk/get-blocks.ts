@@ -6,12 +6,12 @@ import { createReader } from '../eth/codec/reader.ts'
 import type { Block, Receipt } from '../eth/objects.ts'
 import { show } from '../text.ts'
 import type { WholeBlock } from '../verify/bytes-verifier.ts'
-import { type TraceForm, tracesDecoder } from './block-traces.ts'
-import { type BlockField, decodersOf, type RangeBlock } from './fields.ts'
+import { type TraceForm, tracesDecoder } from './blocks/block-traces.ts'
+import { type BlockField, decodersOf, type RangeBlock } from './blocks/fields.ts'
+import { type Progress, rangeStream, type StreamOptions } from './blocks/range-stream.ts'
+import type { ReadTraces } from './blocks/read-block.ts'
+import { boundsWithin } from './ordered/read-ahead.ts'
 import { checkRange, type RangeEnd } from './range.ts'
-import { type Progress, rangeStream, type StreamOptions } from './range-stream.ts'
-import { boundsWithin } from './read-ahead.ts'
-import type { ReadTraces } from './read-block.ts'
 
 /** Options of `getBlocks`. */
 export interface GetBlocksOptions<

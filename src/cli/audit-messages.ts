@@ -1,4 +1,4 @@
-import type { AuditReport } from '../bulk/audit.ts'
+import type { AuditReport } from '../bulk/logs/audit.ts'
 import type { Messages } from './output/messages.ts'
 import { count } from './output/units.ts'
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, fstatSync, ftruncateSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Lock, lockFile } from '../dataset/lock.ts'
+import { type Lock, lockFile } from '../dataset/folder/lock.ts'
 import { OptionError } from '../errors.ts'
 import { checkCursor, type FollowCursor } from '../follow/cursor.ts'
 import { reasonOf } from '../system-error.ts'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { checkIsFolder } from '../dataset/folder.ts'
+import { checkIsFolder } from '../dataset/folder/folder.ts'
 import { mergeDataset } from '../dataset/index.ts'
 import { OptionError } from '../errors.ts'
 import { Interrupted } from './output/failure.ts'

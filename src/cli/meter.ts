@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../bulk/range-stream.ts'
+import type { Progress } from '../bulk/blocks/range-stream.ts'
 import type { FailureCount } from './failure-count.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'

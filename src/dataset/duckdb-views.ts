@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Manifest } from './manifest.ts'
+import type { Manifest } from './folder/manifest.ts'
 import { type Column, type ColumnType, type DatasetTable, fieldsElsewhere, tables } from './tables.ts'
 
 /*

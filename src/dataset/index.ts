@@ -1,17 +1,17 @@
 import { type Client, checkClient } from '../client/client.ts'
-import type { ExportSummary } from './export-dataset.ts'
-import { checkExportOptions, type ExportDatasetOptions } from './export-options.ts'
-import type { MergeDatasetOptions, MergeSummary } from './merge-dataset.ts'
-import type { DatasetReport, VerifyDatasetOptions } from './verify-dataset.ts'
+import type { ExportSummary } from './export/export-dataset.ts'
+import { checkExportOptions, type ExportDatasetOptions } from './export/export-options.ts'
+import type { MergeDatasetOptions, MergeSummary } from './merge/merge-dataset.ts'
+import type { DatasetReport, VerifyDatasetOptions } from './verify/verify-dataset.ts'
 
 export type { VerifyLevel } from './checks.ts'
-export type { ExportSummary } from './export-dataset.ts'
-export type { ExportDatasetOptions } from './export-options.ts'
-export type { DatasetFormat } from './manifest.ts'
-export type { MergeDatasetOptions, MergeProgress, MergeSummary } from './merge-dataset.ts'
+export type { ExportSummary } from './export/export-dataset.ts'
+export type { ExportDatasetOptions } from './export/export-options.ts'
+export type { DatasetFormat } from './folder/manifest.ts'
+export type { MergeDatasetOptions, MergeProgress, MergeSummary } from './merge/merge-dataset.ts'
 export type { Shard } from './shard.ts'
 export type { DatasetTable } from './tables.ts'
-export type { DatasetReport, VerifyDatasetOptions } from './verify-dataset.ts'
+export type { DatasetReport, VerifyDatasetOptions } from './verify/verify-dataset.ts'
 
 /*
  * The code of each is loaded when it is first called: most programs that read blocks or logs write
@@ -41,7 +41,7 @@ export type { DatasetReport, VerifyDatasetOptions } from './verify-dataset.ts'
 export async function exportDataset(client: Client, options: ExportDatasetOptions): Promise<ExportSummary> {
   checkClient(client)
   const job = checkExportOptions(options)
-  return (await import('./export-dataset.ts')).runExport(client, job)
+  return (await import('./export/export-dataset.ts')).runExport(client, job)
 }
 
 /**
@@ -60,7 +60,7 @@ export async function exportDataset(client: Client, options: ExportDatasetOption
  * `Error` that names what is missing, in use, not of the same dataset, or cannot be written.
  */
 export async function mergeDataset(dirs: readonly string[], options: MergeDatasetOptions = {}): Promise<MergeSummary> {
-  return (await import('./merge-dataset.ts')).runMerge(dirs, options)
+  return (await import('./merge/merge-dataset.ts')).runMerge(dirs, options)
 }
 
 /**
@@ -83,5 +83,5 @@ export async function mergeDataset(dirs: readonly string[], options: MergeDatase
  * folder, and a dataset that this version of Node.js cannot read.
  */
 export async function verifyDataset(dir: string, options: VerifyDatasetOptions = {}): Promise<DatasetReport> {
-  return (await import('./verify-dataset.ts')).runVerification(dir, options)
+  return (await import('./verify/verify-dataset.ts')).runVerification(dir, options)
 }

@@ -1,5 +1,5 @@
-import { decodersOf } from '../bulk/fields.ts'
-import { type CopiedLog, copiedLogs } from '../bulk/log-lines.ts'
+import { decodersOf } from '../bulk/blocks/fields.ts'
+import { type CopiedLog, copiedLogs } from '../bulk/logs/log-lines.ts'
 import type { Client } from '../client/client.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { type Copied, createCopier } from '../eth/codec/reader.ts'

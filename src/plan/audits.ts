@@ -1,5 +1,5 @@
-import type { AuditLevel } from '../bulk/audit.ts'
-import { ESTIMATE_HEADERS } from '../bulk/audit-estimate.ts'
+import type { AuditLevel } from '../bulk/logs/audit.ts'
+import { ESTIMATE_HEADERS } from '../bulk/logs/audit-estimate.ts'
 import type { CostTable } from '../eth/costs.ts'
 import { unusableBlooms } from '../eth/unusable-blooms.ts'
 import { added, type Estimate, estimator, known, linear, mean, whole } from './estimate.ts'

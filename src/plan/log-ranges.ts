@@ -1,4 +1,4 @@
-import type { RangeSize } from '../bulk/range-size.ts'
+import type { RangeSize } from '../bulk/logs/range-size.ts'
 import type { LogWindow } from './log-windows.ts'
 
 /** Ranges that `getLogs` requests ahead of its reader. */

@@ -1,6 +1,6 @@
 import { resolveRange } from '../bulk/range.ts'
 import type { Client } from '../client/client.ts'
-import type { ExportDatasetOptions, ExportJob } from '../dataset/export-options.ts'
+import type { ExportDatasetOptions, ExportJob } from '../dataset/export/export-options.ts'
 import type { DatasetTable } from '../dataset/tables.ts'
 import { OptionError } from '../errors.ts'
 import { show } from '../text.ts'

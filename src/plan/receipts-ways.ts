@@ -1,4 +1,4 @@
-import { goodRange } from '../bulk/range-size.ts'
+import { goodRange } from '../bulk/logs/range-size.ts'
 import type { Client } from '../client/client.ts'
 import { type CostTable, costsAt } from '../eth/costs.ts'
 import { type Estimate, type Estimator, mean, whole } from './estimate.ts'

@@ -1,5 +1,5 @@
-import { type TraceForm, tracesCall } from '../bulk/block-traces.ts'
-import { bytesOf, Fetcher } from '../bulk/fetch.ts'
+import { type TraceForm, tracesCall } from '../bulk/blocks/block-traces.ts'
+import { bytesOf, Fetcher } from '../bulk/blocks/fetch.ts'
 import type { Client } from '../client/client.ts'
 import { HexlineError, MalformedReplyError } from '../errors.ts'
 import { isBloom } from '../eth/bloom.ts'

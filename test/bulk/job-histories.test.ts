@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
-import { HeaderHashes } from '../../src/bulk/header-hashes.ts'
+import { HeaderHashes } from '../../src/bulk/logs/header-hashes.ts'
 import type { Client } from '../../src/index.ts'
 import { getBlocks, getLogs } from '../../src/index-bulk.ts'
 import { CONTRACT, type ForkBlock, ForkingChain, headerOf, logsOf } from '../support/forking-chain.ts'

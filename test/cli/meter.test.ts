@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
-import type { Progress } from '../../src/bulk/range-stream.ts'
+import type { Progress } from '../../src/bulk/blocks/range-stream.ts'
 import { FailureCount } from '../../src/cli/failure-count.ts'
 import { Meter } from '../../src/cli/meter.ts'
 import { type MessageFlags, messagesFor } from '../../src/cli/output/messages.ts'

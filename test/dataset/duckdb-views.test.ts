@@ -7,7 +7,7 @@ import { createClient } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { duckDbViews, viewColumns } from '../../src/dataset/duckdb-views.ts'
-import { type Manifest, readManifest } from '../../src/dataset/manifest.ts'
+import { type Manifest, readManifest } from '../../src/dataset/folder/manifest.ts'
 import { tableNames } from '../../src/dataset/tables.ts'
 import { datasetBlock, datasetReceipts, startDatasetChain } from '../support/dataset-chain.ts'
 

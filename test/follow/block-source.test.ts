@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
-import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
 import { blockDecoder, decodeReceipts } from '../../src/eth/objects.ts'
 import { deepBlocks, type FollowReader, NearBlocks, type SourceOptions } from '../../src/follow/block-source.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
-import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { messageOf } from '../../src/cli/output/failure.ts'
 import { LogsByHash } from '../../src/follow/logs-by-hash.ts'
 import type { HashedHeader } from '../../src/follow/range-logs.ts'

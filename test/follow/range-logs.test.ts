@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { decodedLogs } from '../../src/bulk/get-logs.ts'
-import { checkFilter } from '../../src/bulk/log-filter.ts'
+import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { RangeLogs } from '../../src/follow/range-logs.ts'
 import { CONTRACT, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
 import { clientOf, errorOf, serve } from '../support/server.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkExportOptions, type ExportDatasetOptions } from '../../src/dataset/export-options.ts'
+import { checkExportOptions, type ExportDatasetOptions } from '../../src/dataset/export/export-options.ts'
 import { planFiles } from '../../src/plan/files.ts'
 import { estimatorFor, type SampledBlock } from '../../src/plan/sample.ts'
 import { datasetBlock, datasetReceipts } from '../support/dataset-chain.ts'

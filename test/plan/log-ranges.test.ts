@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { RangeLimits } from '../../src/bulk/range-limits.ts'
-import { RangeSize } from '../../src/bulk/range-size.ts'
+import { RangeLimits } from '../../src/bulk/logs/range-limits.ts'
+import { RangeSize } from '../../src/bulk/logs/range-size.ts'
 import { rangesFor } from '../../src/plan/log-ranges.ts'
 
 /** A window of ten blocks, which stands for as many blocks as the others. */

@@ -1,5 +1,5 @@
-import { ColumnPage } from '../../src/dataset/column-page.ts'
-import { Bits } from '../../src/dataset/definition-levels.ts'
+import { ColumnPage } from '../../src/dataset/parquet/column-page.ts'
+import { Bits } from '../../src/dataset/parquet/definition-levels.ts'
 import type { ColumnType } from '../../src/dataset/tables.ts'
 
 /** A value of a column as it is stored: bytes; a number or bigint; true or false; null. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Manifest, ManifestFile, readManifest } from '../../src/dataset/manifest.ts'
+import { type Manifest, ManifestFile, readManifest } from '../../src/dataset/folder/manifest.ts'
 import type { DatasetTable } from '../../src/dataset/tables.ts'
 
 export type Line = Record<string, unknown>

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { HeadBackfill } from '../../../adapters/viem/head-backfill.ts'
 import { LogBackfill } from '../../../adapters/viem/log-backfill.ts'
-import { HeaderHashes } from '../../../src/bulk/header-hashes.ts'
+import { HeaderHashes } from '../../../src/bulk/logs/header-hashes.ts'
 import { type ForkBlock, ForkingChain, logsOf, notifications } from '../../support/forking-chain.ts'
 import { hex } from '../../support/node.ts'
 import { randomFrom } from '../../support/random.ts'
