@@ -6,18 +6,29 @@ const STEPS = [1, 8, 64, MOST]
 /** Gives the hash that the node has now at a number; undefined where it has no block. */
 export type HashAt = (number: number) => Promise<string | undefined>
 
+interface Block {
+  readonly number: number
+  readonly hash: string
+}
+
 /**
  * The last blocks of a chain by number and hash. Some numbers may be missing. They show whether the
  * node's chain is still the same, and down to where.
  */
 export class RecentBlocks {
   /** Hashes by number, in the order of the numbers. */
-  readonly #hashes = new Map<number, string>()
-  #last: { readonly number: number; readonly hash: string } | undefined
+  #hashes = new Map<number, string>()
+  #last: Block | undefined
 
   /** The newest block. */
-  get last(): { readonly number: number; readonly hash: string } | undefined {
+  get last(): Block | undefined {
     return this.#last
+  }
+
+  /** The oldest block. */
+  get lowest(): Block | undefined {
+    const [first] = this.#hashes
+    return first && { number: first[0], hash: first[1] }
   }
 
   has(number: number, hash: string): boolean {
@@ -37,6 +48,11 @@ export class RecentBlocks {
     this.#hashes.set(number, hash)
     this.#last = { number, hash }
     if (this.#hashes.size > MOST) this.#hashes.delete(this.#hashes.keys().next().value as number)
+  }
+
+  /** Adds the parent of the oldest block. */
+  addBelow(number: number, hash: string): void {
+    this.#hashes = new Map([[number, hash], ...this.#hashes])
   }
 
   /** Forgets the blocks that the node has replaced. Gives what `newestKept` does. */

@@ -70,9 +70,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const isLate = performance.now() - began >= this.#lateMs
     this.#first = isLate ? Math.min(head.number + 1, this.#announced ?? head.number + 1) : head.number + 1
     this.#from = this.#first
-    const blocks = this.#blocks
-    await this.#addParents(blocks, head)
-    blocks.add(head.number, head.hash)
+    this.#blocks.add(head.number - 1, head.parentHash)
+    this.#blocks.add(head.number, head.hash)
+    await this.#addParents()
   }
 
   protected override drop(): void {
@@ -97,9 +97,11 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     if (this.#from === undefined) {
       this.#first = block
       this.#from = block
-      await this.#addParents(this.#blocks, header)
-      if (hasEnded()) return
+      this.#blocks.add(block - 1, header.parentHash)
+      this.#blocks.add(block, header.hash)
     }
+    if (block < this.#first + PARENTS) await this.#addParents()
+    if (hasEnded()) return
     const { last } = this.#blocks
     if (last !== undefined && !(await this.#follows(header, NEAR))) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
@@ -121,27 +123,28 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     this.#blocks.add(block, header.hash)
     // Logs of unknown blocks may be those of a backend that has not replaced them yet.
     const known = logs.filter(({ blockNumber, blockHash }) => this.#blocks.has(Number(blockNumber), blockHash))
-    const done = this.#areOfOthers(logs) ? this.#from : lastBlockOf(known) + 1
+    const done = logs.some((log) => this.#isOfOther(log)) ? this.#from : lastBlockOf(known) + 1
     this.#from = Math.max(this.#from, block - WINDOW + 1, done)
-    for (const log of logs) if (this.#isNew(log)) this.#events.emit(log)
+    for (const log of logs) if (!this.#isOfOther(log) && this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }
 
   /**
    * Adds the blocks below the first one: a reorganisation may replace them, too. Those that could
-   * not be requested, or belong to another chain, are left out.
+   * not be requested, or belong to another chain, are left out, and requested again at one of the
+   * next blocks.
    */
-  async #addParents(blocks: RecentBlocks, { number, parentHash }: Header): Promise<void> {
-    if (number === 0) return
-    const numbers = Array.from({ length: Math.min(PARENTS, number) - 1 }, (_, i) => number - 1 - i)
+  async #addParents(): Promise<void> {
+    const blocks = this.#blocks
+    const { lowest } = blocks
+    if (lowest === undefined) return
+    const end = Math.max(0, this.#first - 1 - PARENTS)
+    const numbers = Array.from({ length: Math.max(0, lowest.number - end) }, (_, i) => lowest.number - i)
     const headers = await Promise.all(numbers.map((each) => this.#headerOf(each))).catch(() => [])
-    const hashes = [parentHash]
     for (const header of headers) {
-      if (header === undefined || header.hash !== hashes.at(-1)) break
-      hashes.push(header.parentHash)
+      if (header === undefined || header.hash !== blocks.lowest?.hash) return
+      blocks.addBelow(header.number - 1, header.parentHash)
     }
-    // From the lowest on.
-    for (const [i, hash] of [...hashes.entries()].reverse()) blocks.add(number - 1 - i, hash)
   }
 
   /**
@@ -164,11 +167,11 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   }
 
   /**
-   * Whether some came as those of a block that was replaced: an endpoint that has not replaced it
-   * yet gave them all, so they are requested again.
+   * Whether the log is from a block that was replaced. Then all came from an endpoint that has not
+   * replaced it yet: they are requested again, and this one is left out.
    */
-  #areOfOthers(logs: readonly LogParams[]): boolean {
-    return logs.some(({ blockNumber, blockHash }) => this.#blocks.hasOther(Number(blockNumber), blockHash))
+  #isOfOther({ blockNumber, blockHash }: LogParams): boolean {
+    return this.#blocks.hasOther(Number(blockNumber), blockHash)
   }
 
   #isNew(log: LogParams): boolean {

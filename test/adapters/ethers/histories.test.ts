@@ -163,7 +163,8 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     const listener = new LogListener(filter, begun, madeAt, wrong)
     listeners.push(listener)
     await provider.on(filter, listener.hear)
-    if (begun > 0) await sleep(3 * latencyMs + 10)
+    // The head, and then the blocks below it.
+    if (begun > 0) await sleep(5 * latencyMs + 10)
     if (begun > 0) listener.since = { at: clock.now(), lowest: chain.head - BELOW[mode] }
   }
   const unsubscribe = async (listener: LogListener) => {
