@@ -2,6 +2,12 @@ import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
 import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
+/**
+ * Lost logs are requested again until the chain is this many blocks longer: the node that answered
+ * first may have been behind the one that has the filter.
+ */
+const MOST_LAG = 3
+
 /** What to subscribe to, and how to emit it. */
 interface Filter {
   /** The method that installs the filter, and its params. */
@@ -28,11 +34,13 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #done: number | undefined
   /** The first block whose logs were lost with the filter, or with the reply to a poll. */
   #missedFrom: number | undefined
+  /** The block at which they are requested for the last time; undefined before the first. */
+  #missedUntil: number | undefined
   /**
    * The blocks of logs that came, by key, for recent blocks. Logs that were requested in place of
    * lost ones may come again from the filter, and the other way round.
    */
-  readonly #came = new Map<string, number>()
+  readonly #came = new Map<string, { readonly number: number; readonly isRemoved: boolean }>()
 
   static ofEvent(provider: JsonRpcProvider, event: Events['filter']): FilterSubscriber {
     const events = eventsOf(provider, event)
@@ -57,6 +65,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#first = undefined
     this.#done = undefined
     this.#missedFrom = undefined
+    this.#missedUntil = undefined
     this.#came.clear()
     const id = this.#id
     this.#id = undefined
@@ -69,7 +78,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     // The filter that is made now has no logs of this block.
     if (this.#id === undefined && block !== undefined) {
       this.#done ??= block - 1
-      this.#missedFrom = this.#firstMissed(block)
+      this.#miss(block)
     }
     this.#id ??= Promise.all([provider.send(...make), provider.getNetwork()]).then(([made]) => made)
     const id = this.#id
@@ -86,11 +95,15 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       if (this.#missedFrom !== undefined && events !== undefined) {
         // The next block tries again.
         if (newest === undefined) return
-        const missed = await this.#logsUntilNow(events, this.#lookBack(this.#missedFrom, newest), newest)
+        // The head once the filter is installed: its first block may be later than the one that was
+        // announced.
+        const last = Math.max(newest, Number(await provider.send('eth_blockNumber', [])))
+        const missed = await logsOf(provider, events.filter, this.#lookBack(this.#missedFrom, newest), last)
         if (this.#id !== id) return
-        this.#missedFrom = undefined
+        this.#missedUntil ??= last + MOST_LAG
+        this.#missedFrom = newest < this.#missedUntil ? Math.max(this.#missedFrom, last + 1 - WINDOW) : undefined
         // Before the filter is read: it may be lost again.
-        this.#take(missed, newest)
+        this.#take(missed, newest, true)
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
@@ -107,7 +120,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       }
       if (!isMade || isFilterGone(error)) this.#id = undefined
       // The node may have sent changes that never came.
-      if (isMade) this.#missedFrom = this.#firstMissed(newest)
+      if (isMade) this.#miss(newest)
       void provider.emit('error', error)
     }
     if (!this.isRunning) return
@@ -115,23 +128,24 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /** Takes the new ones of changes that came at a head of `newest`, or of blocks after it. */
-  #take(changes: readonly unknown[], newest: number | undefined): void {
-    const fresh = this.#filter.events === undefined ? changes : changes.filter((change) => this.#isNew(change as RawLog))
+  #take(changes: readonly unknown[], newest: number | undefined, areRequested = false): void {
+    const fresh = this.#filter.events === undefined ? changes : changes.filter((change) => this.#isNew(change as RawLog, areRequested))
     this.#unread = [...this.#unread, ...fresh]
     this.#done = newest ?? this.#done
-    const oldest = (this.#done ?? 0) - 2 * WINDOW
-    for (const [key, number] of this.#came) {
+    const oldest = (this.#done ?? 0) - 3 * WINDOW
+    for (const [key, { number }] of this.#came) {
       if (number >= oldest) break
       this.#came.delete(key)
     }
   }
 
-  #isNew({ blockNumber, blockHash, logIndex, removed }: RawLog): boolean {
+  /** Only the filter can tell that a block has come back which it said was removed. */
+  #isNew({ blockNumber, blockHash, logIndex, removed }: RawLog, isRequested: boolean): boolean {
     const key = `${blockHash}:${logIndex}`
-    // A block that was removed may come back.
-    if (removed) this.#came.delete(key)
-    else if (this.#came.has(key)) return false
-    else this.#came.set(key, Number(blockNumber))
+    const known = this.#came.get(key)
+    const isRemoved = removed === true
+    if (!isRemoved && known !== undefined && (isRequested || !known.isRemoved)) return false
+    this.#came.set(key, { number: Number(blockNumber), isRemoved })
     return true
   }
 
@@ -144,22 +158,14 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /**
-   * The first block whose logs have not been read, at a head of `newest`. A node that comes back
-   * with a shorter chain has new blocks from there on.
+   * Notes that logs were lost, at a head of `newest`. A node that comes back with a shorter chain
+   * has new blocks from there on.
    */
-  #firstMissed(newest: number | undefined): number | undefined {
+  #miss(newest: number | undefined): void {
     const done = this.#done ?? newest
     const next = this.#missedFrom ?? (done === undefined ? undefined : done + 1)
-    return next !== undefined && newest !== undefined && newest + 1 < next ? newest : next
-  }
-
-  /**
-   * The logs up to a head that is requested now, when the new filter is installed: it tells of none
-   * before that, and its first block may be later than the one that was announced.
-   */
-  async #logsUntilNow({ filter }: Events, from: number, block: number): Promise<LogParams[]> {
-    const head = Number(await this.provider.send('eth_blockNumber', []))
-    return await logsOf(this.provider, filter, from, Math.max(block, head))
+    this.#missedFrom = next !== undefined && newest !== undefined && newest + 1 < next ? newest : next
+    this.#missedUntil = undefined
   }
 }
 

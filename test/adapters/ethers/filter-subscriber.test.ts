@@ -157,6 +157,10 @@ async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}
     hasFilters,
     /** What it says of one that it cannot make or read. */
     refusal: 'filter not found',
+    /** The last block of the node that is asked for logs. */
+    lastOfLogs: Number.POSITIVE_INFINITY,
+    /** Logs that the filter will say were removed. */
+    removed: [] as object[],
     /** The blocks from here on have been replaced. */
     replacedFrom: Number.POSITIVE_INFINITY,
   }
@@ -172,11 +176,11 @@ async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}
       chain.polled++
       if (next === undefined || chain.isLost) return undefined
       chain.next = head + 1
-      return logsOf(next, head)
+      return [...chain.removed.splice(0), ...logsOf(next, head)]
     },
     eth_getLogs([range]) {
       const { fromBlock, toBlock } = range as { fromBlock: string; toBlock: string }
-      return logsOf(Number(fromBlock), Number(toBlock))
+      return logsOf(Number(fromBlock), Math.min(Number(toBlock), chain.lastOfLogs))
     },
   }
   const server = await serve(
@@ -199,7 +203,7 @@ async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}
   subscriber.start()
   if (hasFilters) await polls(1)
   else await provider.hasEmitted(1)
-  return { chain, provider, subscriber, announce, polls, emitted }
+  return { chain, provider, subscriber, announce, polls, emitted, logAt }
 }
 
 it.each([
@@ -352,4 +356,41 @@ it('emits no log twice where a filter tells late of logs that were requested in 
   announce(106)
   await eventually(() => expect(emitted()).toContain(106))
   expect(emitted()).toEqual([102, 103, 106])
+})
+
+it('loses no log where the node that is asked for those of a lost filter is behind the one that has the new filter', async () => {
+  const { chain, provider, announce, emitted } = await setUpLogs([102, 103, 104])
+  chain.next = undefined
+  chain.head = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  chain.head = 103
+  chain.lastOfLogs = 102
+  announce(103)
+  await eventually(() => expect(emitted()).toEqual([102]))
+  chain.head = 104
+  chain.lastOfLogs = 104
+  announce(104)
+  await eventually(() => expect(emitted()).toEqual([102, 103, 104]))
+})
+
+it('emits no log twice that the filter has said was removed, where a node that is behind still has it', async () => {
+  const { chain, provider, announce, polls, emitted, logAt } = await setUpLogs([102])
+  chain.head = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  chain.isLost = true
+  chain.refusal = 'internal error'
+  announce(103)
+  await provider.hasEmitted(2)
+  chain.isLost = false
+  chain.removed.push({ ...logAt(102), removed: true })
+  announce(104)
+  await provider.hasEmitted(3)
+  for (const block of [105, 106]) {
+    const far = chain.polled
+    announce(block)
+    await polls(far + 1)
+  }
+  expect(emitted()).toEqual([102, 102])
 })

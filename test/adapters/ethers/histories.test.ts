@@ -72,7 +72,6 @@ class LogListener {
  * At the end, all is well for a minute. What is not promised does not happen, or is not looked at:
  * - ethers' polling does not look for replaced blocks, and numbers come again after a late reply;
  * - a subscription that begins during a failure may begin with an earlier block, or a later one;
- * - logs that were lost with a filter are requested from one node, which may be behind;
  * - a first request of `waitForTransaction` that fails ends it.
  */
 async function history(mode: Mode, seed: number): Promise<string[]> {
@@ -88,8 +87,7 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     for (const hash of chain.hashes) if (!madeAt.has(hash)) madeAt.set(hash, clock.now())
   }
 
-  const mayLoseFilters = mode !== 'filters' || !isLate
-  const failing = mayLoseFilters ? oneOf(0, 0, 0.05, 0.3) : 0
+  const failing = oneOf(0, 0, 0.05, 0.3)
   const latencyMs = oneOf(5, 50, 400)
   let isCalm = true
   let maySockets = true
@@ -209,7 +207,7 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     else if (roll < 0.95) {
       maySockets = random() < 0.6
       for (const webSocket of sockets) webSocket.terminate()
-    } else if (mayLoseFilters) nodes.dropFilters()
+    } else nodes.dropFilters()
     if (random() < 0.7) await sleep(below(oneOf(30, 3_000)))
   }
   await calmDown()
