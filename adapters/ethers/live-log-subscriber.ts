@@ -105,14 +105,16 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const { last } = this.#blocks
     if (last !== undefined && !(await this.#follows(header, NEAR))) {
       const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
-      // Blocks from before the subscription may be announced late.
-      if (hasEnded() || kept > block) return
-      // Where none is left, the chain may have changed further down than the known blocks reach.
+      if (round !== this.round) return
+      // Also if a pause has begun: which blocks were replaced is not known afterwards. Where none
+      // is left, the chain may have changed further down than the known blocks reach.
       const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
       this.#from = Math.min(this.#from, kept + 1, changed)
       this.#first = Math.min(this.#first, this.#from)
       // A backend that has not replaced its blocks yet may have said that none is.
       this.#mustFollow ||= kept < last.number || block - last.number <= NEAR
+      // Blocks from before the subscription may be announced late.
+      if (hasEnded() || kept > block) return
       if (this.#mustFollow && block - kept <= WINDOW && !(await this.#follows(header, WINDOW))) return this.repeatLater(block)
       this.#mustFollow = false
     }

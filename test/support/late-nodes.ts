@@ -16,7 +16,7 @@ interface LateNode {
 /**
  * Nodes of one chain, as behind one URL. Each of them hears of a change a little late, has filters
  * of its own, and tells subscribers of new blocks. Transactions wait for a block, and for another
- * one when theirs is replaced.
+ * one when theirs is replaced. Not all nodes tell filters of removed logs.
  */
 export class LateNodes {
   readonly chain: ForkingChain
@@ -24,6 +24,7 @@ export class LateNodes {
   readonly views: View[]
   readonly #nodes: readonly LateNode[]
   readonly #mostLateMs: number
+  readonly #tellsRemoved: boolean
   readonly #sleep: (ms: number) => Promise<void>
   readonly #random: () => number
   /** Each transaction by its block's hash. */
@@ -31,11 +32,12 @@ export class LateNodes {
   readonly #waiting: string[] = []
   #made = 0
 
-  constructor(options: { head: number; count: number; mostLateMs: number; random: () => number; sleep: (ms: number) => Promise<void> }) {
+  constructor(options: { head: number; count: number; mostLateMs: number; tellsRemoved: boolean; random: () => number; sleep: (ms: number) => Promise<void> }) {
     this.chain = new ForkingChain(options.head)
     this.views = [[...this.chain.blocks]]
     this.#nodes = Array.from({ length: options.count }, () => ({ at: 0, filters: new Map(), subscribers: new Set() }))
     this.#mostLateMs = options.mostLateMs
+    this.#tellsRemoved = options.tellsRemoved
     this.#random = options.random
     this.#sleep = options.sleep
   }
@@ -139,7 +141,8 @@ export class LateNodes {
     const before = this.#viewOf(node)
     node.at = view
     const after = this.#viewOf(node)
-    for (const changes of node.filters.values()) changes.push(...notifications('logs', before, after))
+    const news = notifications('logs', before, after).filter(({ removed }) => this.#tellsRemoved || removed !== true)
+    for (const changes of node.filters.values()) changes.push(...news)
     for (const head of notifications('heads', before, after)) for (const tell of node.subscribers) tell(head)
   }
 }

@@ -68,8 +68,9 @@ class LogListener {
 
 /**
  * Some minutes of a provider at a URL with several nodes, each of them a little late. The chain
- * grows and is reorganised, requests and replies are lost, filters are forgotten, sockets are cut.
- * At the end, all is well for a minute. What is not promised does not happen, or is not looked at:
+ * grows and is reorganised, requests and replies are lost, filters are forgotten, sockets are cut,
+ * the provider is paused. At the end, all is well for a minute. What is not promised does not
+ * happen, or is not looked at:
  * - ethers' polling does not look for replaced blocks, and numbers come again after a late reply;
  * - a subscription that begins during a failure may begin with an earlier block, or a later one;
  * - a first request of `waitForTransaction` that fails ends it.
@@ -79,8 +80,14 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
   const below = (count: number) => Math.floor(random() * count)
   const oneOf = <V>(...values: [V, ...V[]]) => values[below(values.length)] as V
   const wrong: string[] = []
+  const manner = randomFrom(seed + 1_000_000)
+  /** Blocks are announced late and in another order, some of them twice. */
+  const isUnruly = manner() < 0.5
+  /** Any node may answer the calls of a socket. */
+  const isShared = manner() < 0.5
+  const tellsRemoved = manner() < 0.7
   const isLate = random() < 0.5
-  const nodes = new LateNodes({ head: START, count: 1 + below(3), mostLateMs: isLate ? oneOf(300, 900) : 0, random, sleep })
+  const nodes = new LateNodes({ head: START, count: 1 + below(3), mostLateMs: isLate ? oneOf(300, 900) : 0, tellsRemoved, random, sleep })
   const { chain } = nodes
   const madeAt = new Map(chain.hashes.map((hash) => [hash, 0]))
   const note = () => {
@@ -113,13 +120,20 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     (webSocket) => {
       const which = nodes.nodeFor([])
       const send = (value: unknown) => void (webSocket.readyState === webSocket.OPEN && webSocket.send(JSON.stringify(value)))
-      const told = (subscription: string, result: object) => send({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result } })
+      const told = async (subscription: string, result: object) => {
+        for (let times = isUnruly && manner() < 0.3 ? 2 : 1; times > 0; times--) {
+          if (isUnruly) await sleep(Math.floor(manner() * 200))
+          send({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result } })
+        }
+      }
       sockets.add(webSocket)
       webSocket.on('close', () => sockets.delete(webSocket))
       webSocket.on('message', async (data) => {
         messages++
         const body: Entry | Entry[] = JSON.parse(String(data))
-        const replies = await answer([body].flat(), which, told)
+        const entries = [body].flat()
+        const isSubscribing = entries.some(({ method }) => method === 'eth_subscribe')
+        const replies = await answer(entries, isShared && !isSubscribing ? nodes.nodeFor(entries) : which, told)
         if (replies === undefined) webSocket.terminate()
         else send(Array.isArray(body) ? replies : replies[0])
       })
@@ -173,7 +187,7 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     const transaction = nodes.submit()
     const confirmations = 1 + below(4)
     waits++
-    provider.waitForTransaction(transaction, confirmations).then(
+    provider.waitForTransaction(transaction, confirmations, manner() < 0.3 ? 1 + Math.floor(manner() * 5_000) : undefined).then(
       (receipt) => {
         waits--
         const { blockHash = '' } = receipt ?? {}
@@ -193,6 +207,18 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     const lowest = Math.max(START - BELOW[mode], ...live.map(({ since }) => since?.lowest ?? 0))
     const deepest = mode === 'polling' ? 0 : chain.head - lowest
     const depth = Math.min(1 + below(oneOf(2, 8, 20)), deepest)
+    if (manner() < 0.1) {
+      provider.pause()
+      if (manner() < 0.8) await sleep(Math.floor(manner() * 4_000))
+      provider.resume()
+    }
+    if (manner() < 0.1) {
+      let times = 0
+      await provider.once(FILTERS[below(FILTERS.length)] as EventFilter, () => {
+        if (++times > 1) wrong.push('a log came twice to a listener of one')
+        if (manner() < 0.3) throw new Error('of a listener')
+      })
+    }
     const roll = random()
     if (roll < 0.4 || depth <= 0) mine(1 + below(oneOf(1, 3)))
     else if (roll < 0.55) {
@@ -201,7 +227,7 @@ async function history(mode: Mode, seed: number): Promise<string[]> {
     } else if (roll < 0.7) {
       if (random() < 0.5) await calmDown()
       const filter = FILTERS[below(FILTERS.length)] as EventFilter
-      await subscribe(filter, !live.some((each) => each.filter === filter))
+      await subscribe(filter, (await provider.listenerCount(filter)) === 0)
     } else if (roll < 0.75 && live.length > 0) await unsubscribe(live[below(live.length)] as LogListener)
     else if (roll < 0.85) wait()
     else if (roll < 0.95) {

@@ -382,4 +382,23 @@ describe('a pause', () => {
     await announce()
     expect(seen).toEqual([logsFrom(chain, 6)[0], logsFrom(chain, 9)[0]])
   })
+
+  it('that begins while replaced blocks are looked for loses no logs of those in their place', async () => {
+    const { chain, subscriber, seen, announce, settled } = await setUp()
+    for (let i = 0; i < 2; i++) {
+      chain.mine()
+      await announce()
+    }
+    const before = [...seen]
+    chain.reorganise(1, 2)
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      if (tag === '0x6') subscriber.pause()
+      return chain.blocks[Number(tag)]?.raw ?? null
+    })
+    await announce()
+    chain.answers.delete('eth_getBlockByNumber')
+    subscriber.resume()
+    await settled()
+    expect(seen).toEqual([...before, ...logsFrom(chain, 7)])
+  })
 })
