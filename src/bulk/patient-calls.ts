@@ -111,7 +111,7 @@ export class PatientCalls {
 }
 
 /** A status that gateways give while they have no node, with a body that is no JSON. */
-function hasLostNode(error: unknown): boolean {
+export function hasLostNode(error: unknown): boolean {
   return error instanceof HttpError && WITHOUT_NODE.includes(error.status) && !/^\s*[[{]/.test(error.body)
 }
 

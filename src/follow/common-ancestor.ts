@@ -28,7 +28,13 @@ export async function findFate(client: Client, chain: HeldChain): Promise<Fate> 
     const last = Math.max(oldest.number, number - (SIZES[turn] ?? HELD) + 1)
     const heights = Array.from({ length: number - last + 1 }, (_, i) => number - i)
     const hashes = await Promise.all(heights.map((height) => hashOf(client, height)))
-    for (const [i, height] of heights.entries()) asked.set(height, hashes[i] as string | null)
+    for (const [i, height] of heights.entries()) {
+      const hash = hashes[i] as string | null
+      // Two nodes behind one URL: more than was replaced would be rolled back.
+      if (hash === null && (asked.get(height + 1) ?? null) !== null)
+        throw new IntegrityError(`the node has block ${height + 1}, but not block ${height}: nodes behind its URL disagree`)
+      asked.set(height, hash)
+    }
     const found = chain.compare(asked)
     if (found.type === 'same') return found
     if (found.type === 'ancestor') return { type: 'replaced', ancestor: found.number, older: [] }
@@ -55,6 +61,7 @@ async function searchByHash(client: Client, oldest: BlockRef, held: number, from
       )
       return { type: 'lost', error }
     }
+    if (block.hash !== replaced.hash) throw otherBlock(replaced.hash, block.hash)
     const hash = block.parentHash
     if ((await hashOf(client, number)) === hash) return { type: 'replaced', ancestor: number, hash, older }
     replaced = { number, hash }
@@ -65,5 +72,12 @@ async function searchByHash(client: Client, oldest: BlockRef, held: number, from
 /** Null if the node does not have the block. */
 async function hashOf(client: Client, number: number): Promise<string | null> {
   const block = await client.call('eth_getBlockByNumber', number, false)
-  return block?.hash ?? null
+  if (block === null) return null
+  // Taken for a block of this height, it would seem to have replaced what was delivered.
+  if (block.number !== BigInt(number)) throw otherBlock(`${number}`, `${block.number}`)
+  return block.hash
+}
+
+function otherBlock(requested: string, received: string | null): IntegrityError {
+  return new IntegrityError(`requested block ${requested}, but received block ${received}`)
 }

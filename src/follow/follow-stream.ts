@@ -1,3 +1,4 @@
+import { hasLostNode } from '../bulk/patient-calls.ts'
 import type { Client } from '../client/client.ts'
 import { clockOf, connectionsOf, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
@@ -32,6 +33,11 @@ type DeliveryEnd = 'done' | 'forked'
 
 /** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
+/**
+ * As long as so many failures take if nothing rings, in ms: heads may be announced in a burst while
+ * the node is wrong for a moment.
+ */
+const LEAST_CONTRADICTED_MS = 15_000
 
 /**
  * Streams blocks from history through the head, and rollbacks of blocks that were replaced.
@@ -74,6 +80,8 @@ class Follower<I, L, T> {
   readonly #farBelow: FarBelow
   /** Failures since the last progress that contradict what is known, or say what nobody knows. */
   #contradictions = 0
+  /** When the first of them came. */
+  #contradictedAt = 0
 
   /**
    * The rounds, one after the other. Static, since a follower can only be made once the first calls
@@ -255,7 +263,8 @@ class Follower<I, L, T> {
       if (step !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return 'wait'
     }
-    if (fate.type === 'lost') throw new Fatal(fate.error)
+    // It may be behind, and hear of them yet.
+    if (fate.type === 'lost') throw fate.error
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
     this.#report.rollbacks++
     yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
@@ -277,13 +286,18 @@ class Follower<I, L, T> {
     if (error instanceof Fatal) throw error.error
     if (!isFailure(error)) throw error
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
-    // What a node says in unknown words may pass, too.
-    const isDoubtful = isContradiction || isGuessed(error)
-    if (isDoubtful) this.#contradictions++
-    if (isDoubtful ? this.#contradictions >= MOST_CONTRADICTIONS : mayRepeat(error) !== true) throw error
+    // What a node says in unknown words may pass, too, and a gateway may have a node again.
+    const isDoubtful = isContradiction || isGuessed(error) || hasLostNode(error)
+    if (isDoubtful ? this.#isContradicted() : mayRepeat(error) !== true) throw error
     if (error.kind === 'timeout') this.#timeout.ranOut()
     this.#pace.failed()
     this.#report.tell(error)
+  }
+
+  /** Counts a contradiction. True if there are enough of them. */
+  #isContradicted(): boolean {
+    if (this.#contradictions++ === 0) this.#contradictedAt = this.#now()
+    return this.#contradictions >= MOST_CONTRADICTIONS && this.#now() - this.#contradictedAt >= LEAST_CONTRADICTED_MS
   }
 
   #now(): number {

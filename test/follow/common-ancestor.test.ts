@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { findFate } from '../../src/follow/common-ancestor.ts'
 import { HELD, HeldChain } from '../../src/follow/held-chain.ts'
-import { ForkingChain, type NodeFaults } from '../support/forking-chain.ts'
-import { clientOf, serve } from '../support/server.ts'
+import { type ForkBlock, ForkingChain, headerOf, type NodeFaults } from '../support/forking-chain.ts'
+import { clientOf, type Entry, serve } from '../support/server.ts'
 
 /** What a node says about the last blocks of a chain, after that has changed. */
 async function fateOf(change: (chain: ForkingChain) => void, { from = 0, faults = {} as NodeFaults } = {}) {
@@ -57,6 +57,18 @@ it('below those that are held, by the hashes of their parents, newest first', as
 it('ends at the first block of the stream', async () => {
   expect((await fateOf((chain) => chain.reorganise(300), { from: 500 })).fate).toEqual({ type: 'replaced', ancestor: 499, older: [] })
   expect((await fateOf((chain) => chain.reorganise(300), { from: 330 })).fate).toMatchObject({ type: 'replaced', ancestor: 329 })
+})
+
+it.each(['eth_getBlockByNumber', 'eth_getBlockByHash'])('another block than %s was asked for has replaced nothing', async (method) => {
+  const chain = new ForkingChain(20)
+  const answer = (entry: Entry) => (entry.method === method ? { jsonrpc: '2.0', id: entry.id, result: headerOf(chain.blocks[5] as ForkBlock) } : undefined)
+  await expect(fateOf((own) => own.reorganise(300), { faults: { answer } })).rejects.toThrow(/^requested block \w+, but received block \w+$/)
+})
+
+it('a node that lacks a block below one that it has says nothing about the ancestor', async () => {
+  const answer = ({ id, method, params }: Entry) =>
+    method === 'eth_getBlockByNumber' && [598, 599].includes(Number(params[0])) ? { jsonrpc: '2.0', id, result: null } : undefined
+  await expect(fateOf((chain) => chain.reorganise(1), { faults: { answer } })).rejects.toThrow('the node has block 600, but not block 599')
 })
 
 it('says so where the node has forgotten the replaced blocks', async () => {

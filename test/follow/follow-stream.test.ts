@@ -120,27 +120,30 @@ it('rolls back below the first block of the stream, and begins with it again', a
 })
 
 describe('a reorganisation deeper than the hashes that are held', () => {
-  const deep = async (knowsReplaced: boolean) => {
+  /** The node does not know replaced blocks for this long. */
+  const deep = async (ms: number) => {
     const chain = new ForkingChain(700)
-    const server = await serve(chain.node({ knowsReplaced }))
+    let replacedAt = Number.POSITIVE_INFINITY
+    const answer = ({ id, method }: Entry) =>
+      method === 'eth_getBlockByHash' && clock.now() < replacedAt + ms ? { jsonrpc: '2.0', id, result: null } : undefined
+    const server = await serve(chain.node({ answer }))
     const replay = new Replay(1)
-    const onProgress = ({ failure }: FollowProgress) => {
-      if (failure !== undefined) throw new Error('it is tried again')
-    }
-    await followTo(chain, clientOf(server.url), replay, { from: 1, onProgress }, ({ next }) => {
-      if (next === 701 && replay.rollbacks === 0) chain.reorganise(500)
+    await followTo(chain, clientOf(server.url), replay, { from: 1 }, ({ next }) => {
+      if (next !== 701 || replay.rollbacks > 0) return
+      chain.reorganise(500)
+      replacedAt = clock.now()
     })
     return { chain, replay }
   }
 
-  it('is traced by asking for the replaced blocks by hash', async () => {
-    const { chain, replay } = await deep(true)
+  it.each([0, 5_000])('is traced by asking for the replaced blocks by hash, as soon as the node knows them: after %i ms', async (ms) => {
+    const { chain, replay } = await deep(ms)
     expectChain(replay, chain, false)
     expect(replay).toMatchObject({ rollbacks: 1, depth: 500 })
   })
 
   it('ends the stream where the node has forgotten them', async () => {
-    const { message, name } = await errorOf(deep(false))
+    const { message, name } = await errorOf(deep(Number.POSITIVE_INFINITY))
     expect(name).toBe('IntegrityError')
     expect(message).toMatch(
       /^none of the \d{3} blocks that were delivered last is part of the node's chain any more, and it does not know block \d+ as 0x\w{64}, to find out where/,
@@ -630,6 +633,33 @@ it.each([
     await done
     expectChain(replay, chain)
   } else expect(await errorOf(done)).toMatchObject({ name: 'RpcError', kind: 'execution', message: expect.stringContaining('receipts are being written') })
+})
+
+it.each([
+  ['for five seconds', 5_000],
+  ['for good', Number.POSITIVE_INFINITY],
+])('a gateway that has lost its node %s', async (_, ms) => {
+  const chain = new ForkingChain(20)
+  const right = chain.node()
+  let lostAt = Number.POSITIVE_INFINITY
+  const server = await serve((request, response) => {
+    if (clock.now() < lostAt || clock.now() >= lostAt + ms) return right(request, response)
+    return void response.writeHead(404, { 'content-type': 'text/html' }).end('<html>no node</html>')
+  })
+  const replay = new Replay(0)
+  const done = followTo(chain, clientOf(server.url), replay, { from: 0, logs }, ({ next }) => {
+    if (next !== 21) return
+    lostAt = clock.now()
+    chain.mine()
+  })
+  if (ms === 5_000) {
+    await done
+    expectChain(replay, chain)
+  } else {
+    expect(await errorOf(done)).toMatchObject({ name: 'HttpError', status: 404 })
+    expect(clock.now() - lostAt).toBeGreaterThan(15_000)
+    expect(clock.now() - lostAt).toBeLessThan(60_000)
+  }
 })
 
 it('the first call fails as any call does', async () => {

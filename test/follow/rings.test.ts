@@ -8,6 +8,7 @@ import { CONTRACT, type ForkBlock, ForkingChain, headerOf } from '../support/for
 import { randomFrom } from '../support/random.ts'
 import { Replay } from '../support/replay.ts'
 import { seeds } from '../support/runs.ts'
+import type { Entry } from '../support/server.ts'
 import { virtualWorld } from '../support/virtual-server.ts'
 
 const { clock, serve, clientOf, sleep } = virtualWorld()
@@ -229,4 +230,34 @@ it('a block that is announced and cannot be had is told as a failure, and asked 
   expect((await item).value).toMatchObject({ type: 'block', block: { hash: chain.hashes.at(-1) } })
   expect(new Set(failures)).toEqual(new Set(['server']))
   await stream.return()
+})
+
+it('heads that are announced in a burst, while the node is wrong for a moment, do not end the stream', async () => {
+  const chain = new ForkingChain(20)
+  let isWrong = false
+  const answer = ({ id, method, params }: Entry) =>
+    isWrong && method === 'eth_getBlockByNumber' && Number(params[0]) > 20 ? { jsonrpc: '2.0', id, result: {} } : undefined
+  const server = await serve(chain.node({ answer }))
+  let told: Parameters<Listen>[1] | undefined
+  const client = withBell(clientOf(server.url), (_, subscriber) => {
+    told = subscriber
+    subscriber.started()
+    return () => {}
+  })
+  const replay = new Replay(10)
+  for await (const item of follow(client, { from: 10 })) {
+    replay.apply(item)
+    if (chain.head > 20) break
+    if (replay.next <= chain.head) continue
+    chain.mine()
+    isWrong = true
+    void (async () => {
+      for (let i = 0; i < 100; i++) {
+        told?.notified(headerOf(chain.blocks[21] as ForkBlock), 1)
+        await sleep(50)
+      }
+      isWrong = false
+    })()
+  }
+  expect(replay.hashes).toEqual(chain.hashes.slice(10))
 })
