@@ -27,6 +27,11 @@ export class VirtualClock implements Clock {
   #held = 0
   #isRunning = false
 
+  /** Number of timers that are set. */
+  get timers(): number {
+    return this.#timers.length
+  }
+
   now(): number {
     this.#uses++
     return this.#now

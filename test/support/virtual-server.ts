@@ -19,10 +19,11 @@ export interface VirtualWorld {
   serve(...answers: [Answer, ...Answer[]]): Promise<TestServer>
   serveAt(port: number, ...answers: [Answer, ...Answer[]]): Promise<TestServer>
   /**
-   * A server of WebSockets; gives its URL. Refuses connections while `mayOpen` says no, and hands
-   * out each socket that is opened.
+   * A server of WebSockets; gives its URL. Refuses connections while `mayOpen` says no, says
+   * nothing or answers with a status if that is what it gives, and hands out each socket that is
+   * opened.
    */
-  serveWebSocket(mayOpen: () => boolean, onOpen: (webSocket: WebSocket) => void): string
+  serveWebSocket(mayOpen: () => boolean | 'silent' | number, onOpen: (webSocket: WebSocket) => void): string
   /**
    * A client of these servers, on their clock, that is closed when the test ends. Its waits are
    * short, as in `clientOf` of server.ts.
@@ -121,7 +122,10 @@ export function virtualWorld(): VirtualWorld {
     serveWebSocket(mayOpen, onOpen) {
       const host = `127.0.0.1:${++port}`
       servers.set(`http://${host}`, (options, handler) => {
-        if (mayOpen()) onOpen(acceptWebSocket(options, handler))
+        const may = mayOpen()
+        if (may === true) onOpen(acceptWebSocket(options, handler))
+        else if (may === 'silent') handler.onRequestStart?.({ abort: () => {} } as unknown as Dispatcher.DispatchController, undefined)
+        else if (may !== false) new Exchange(handler, new Set()).response.writeHead(may).end('no')
         else handler.onResponseError?.(undefined as never, failure('ECONNREFUSED', `connect ECONNREFUSED ${host}`))
       })
       return `ws://${host}`
