@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { HeaderHashes } from '../../src/bulk/header-hashes.ts'
+import { HeaderHashes } from '../../src/bulk/logs/header-hashes.ts'
 import { type FollowItem, type FollowLogs, type FollowOptions, follow } from '../../src/index-bulk.ts'
 import { CONTRACT } from '../support/forking-chain.ts'
 import { randomFrom } from '../support/random.ts'
