@@ -34,10 +34,15 @@ type DeliveryEnd = 'done' | 'forked'
 /** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
 const MOST_CONTRADICTIONS = 8
 /**
- * As long as so many failures take if nothing rings, in ms: heads may be announced in a burst while
- * the node is wrong for a moment.
+ * They must also last this long, in ms: where heads are announced in a burst, the failures come
+ * within a moment.
  */
 const LEAST_CONTRADICTED_MS = 15_000
+/**
+ * Times in a row that a node does not know the replaced blocks, until the stream ends: it may be
+ * behind. They take two seconds.
+ */
+const MOST_LOST = 4
 
 /**
  * Streams blocks from history through the head, and rollbacks of blocks that were replaced.
@@ -82,6 +87,8 @@ class Follower<I, L, T> {
   #contradictions = 0
   /** When the first of them came. */
   #contradictedAt = 0
+  /** Times in a row that the node did not know the replaced blocks. */
+  #lost = 0
 
   /**
    * The rounds, one after the other. Static, since a follower can only be made once the first calls
@@ -257,14 +264,14 @@ class Follower<I, L, T> {
   /** Delivers a rollback of the blocks that were replaced, if there were any. */
   async *#rollBack(pinned: Client, step: Step['type']): AsyncGenerator<T, RoundEnd, undefined> {
     const fate = await findFate(pinned, this.#chain)
+    this.#lost = fate.type === 'lost' ? this.#lost + 1 : 0
     if (fate.type === 'same') {
       this.#pace.missed()
       // A block whose parent is another one than the node itself has in its place.
       if (step !== 'compare') throw new IntegrityError(`block ${this.#chain.next} is not a child of block ${this.#chain.next - 1} as the node has it`)
       return 'wait'
     }
-    // It may be behind, and hear of them yet.
-    if (fate.type === 'lost') throw fate.error
+    if (fate.type === 'lost') throw this.#lost < MOST_LOST ? fate.error : new Fatal(fate.error)
     const blocks = [...this.#chain.rollBackTo(fate.ancestor, fate.hash), ...fate.older]
     this.#report.rollbacks++
     yield this.#made({ type: 'rollback', to: fate.ancestor, blocks, cursor: cursorAt(this.#identity, this.#chain.position) })
