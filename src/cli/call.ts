@@ -1,11 +1,11 @@
 import { Command } from 'commander'
 import type { Client, Request } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
-import { connectionsOf, type RequestMarks, TALLY } from '../client/internals.ts'
+import { connectionsOf, RECORD, type RequestMarks } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { OptionError } from '../errors.ts'
 import { decodeResult, encodeArguments, isKnown } from '../eth/methods.ts'
-import { Tally } from '../rpc/tally.ts'
+import { CallRecord } from '../rpc/call-record.ts'
 import { addNodeFlags, endpointFrom, type NodeFlags, timesFrom } from './node.ts'
 import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
@@ -53,13 +53,13 @@ async function makeCall(name: string, texts: readonly string[], flags: Flags, io
   const params = wireParams(method, texts, flags)
   const client = createClient(endpointFrom(flags, io.env, messages), timesFrom(flags))
   try {
-    const tally = new Tally()
-    const request: Request & RequestMarks = { method, params, as: flags.raw ? 'bytes' : 'value', [TALLY]: tally }
+    const record = new CallRecord()
+    const request: Request & RequestMarks = { method, params, as: flags.raw ? 'bytes' : 'value', [RECORD]: record }
     const reply = await client.send(request)
     const value = reply.take()
     if (flags.raw) await printJson(io.stdout, value as Uint8Array)
     else {
-      const result = known ? decoded(client, method, value, params, tally) : value
+      const result = known ? decoded(client, method, value, params, record) : value
       await printText(io.stdout, `${textOf(result, method, flags, io)}\n`)
     }
   } finally {
@@ -83,10 +83,10 @@ function textOf(result: unknown, method: string, { json }: Flags, { stdout }: Io
   }
 }
 
-function decoded(client: Client, method: string, value: unknown, params: readonly unknown[], tally: Tally): unknown {
+function decoded(client: Client, method: string, value: unknown, params: readonly unknown[], record: CallRecord): unknown {
   try {
     return decodeResult(method, value, params)
   } catch (error) {
-    throw scrubError(error, connectionsOf(client), tally)
+    throw scrubError(error, connectionsOf(client), record)
   }
 }

@@ -8,7 +8,7 @@ import { show } from '../text.ts'
 import type { Clock } from '../wait/clock.ts'
 import type { LinkedSignals } from '../wait/linked-signals.ts'
 import type { Request } from './client.ts'
-import { ALONE, AT_ONCE, AVOID, DECODE, HAS_SUBSTITUTE, ONLY, type RequestMarks, TALLY, UNREAD } from './internals.ts'
+import { ALONE, AT_ONCE, AVOID, DECODE, HAS_SUBSTITUTE, ONLY, RECORD, type RequestMarks, UNREAD } from './internals.ts'
 import { type CallSettings, checkCallSettings, type Settings } from './options.ts'
 
 /** The parts of a client that sending a call needs. */
@@ -31,7 +31,7 @@ const NOT_TRIED: readonly string[] = Object.freeze([])
  * of `signals`.
  *
  * Only the start of a call is reported here. Its end is reported by the caller, who gives the
- * request a tally for it.
+ * request a record for it.
  */
 export function callSender(
   { pipeline, defaults, clock, links }: Sending,
@@ -45,7 +45,7 @@ export function callSender(
     if (as !== 'value' && as !== 'bytes') throw new OptionError('as', "'value' or 'bytes'", show(as))
     check.flag('required', required)
     const priority = given.priority ?? own.priority ?? 'interactive'
-    const tally = request[TALLY]
+    const record = request[RECORD]
     const now = clock.now()
     const all = withSignal(signals, given.signal)
     const linked = all.length > 1 ? links.link(all) : undefined
@@ -74,11 +74,11 @@ export function callSender(
       heldBy: request[ONLY],
       // A question to one endpoint neither follows the pin nor moves it.
       pin: request[ONLY] === undefined ? pin : undefined,
-      tally,
+      record,
     }
-    if (tally !== undefined) {
-      tally.deadline = call.deadline
-      reportCall(call, tally, now)
+    if (record !== undefined) {
+      record.deadline = call.deadline
+      reportCall(call, record, now)
     }
     const reply = pipeline(call)
     return linked === undefined ? reply : reply.finally(linked.release)

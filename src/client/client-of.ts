@@ -4,16 +4,16 @@ import { byteDecoder, decodeResult, encodeArguments, isSafe } from '../eth/metho
 import { withTransaction } from '../eth/send-raw-transaction.ts'
 import type { Reply } from '../rpc/call.ts'
 import { areCallsReported, reportAnswered, reportFailed } from '../rpc/call-events.ts'
+import { CallRecord } from '../rpc/call-record.ts'
 import { takeDecoded } from '../rpc/decoded-reply.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import { Pin } from '../rpc/pin.ts'
-import { Tally } from '../rpc/tally.ts'
 import { show } from '../text.ts'
 import type { TurnClock } from '../wait/turn-clock.ts'
 import { callSender, type Sending, withSignal } from './call-sender.ts'
 import type { Client, Request } from './client.ts'
 import type { Connection } from './endpoint.ts'
-import { AVOID, DECODE, type NapUntil, ONLY, type PaceBy, type RequestMarks, TALLY, withInternals } from './internals.ts'
+import { AVOID, DECODE, type NapUntil, ONLY, type PaceBy, RECORD, type RequestMarks, withInternals } from './internals.ts'
 import { type CallSettings, checkCallSettings, givenSettings } from './options.ts'
 import { ownParams, ownResult } from './own-json.ts'
 import { scrubError } from './scrub-error.ts'
@@ -38,7 +38,7 @@ export interface Shared extends Sending {
 }
 
 /** A request that no one else has. */
-type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally }
+type OwnRequest = Request & Omit<RequestMarks, typeof RECORD> & { [RECORD]?: CallRecord }
 
 /**
  * The methods of a client over its pipeline, with these settings for its calls. Each of `signals`
@@ -46,21 +46,21 @@ type OwnRequest = Request & Omit<RequestMarks, typeof TALLY> & { [TALLY]?: Tally
  */
 export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, signals: readonly AbortSignal[] = [], pin?: Pin): Client {
   const { defaults, endpoints, close, clock, turn, supported } = parts
-  /** Sends a call. Its end is reported by `call` and by `sendAndReport`, which give it a tally. */
+  /** Sends a call. Its end is reported by `call` and by `sendAndReport`, which give it a record. */
   const send = callSender(parts, own, signals, pin)
 
-  /** Sends a call and reports its end. The request gets a tally for that if it has none. */
+  /** Sends a call and reports its end. The request gets a record for that if it has none. */
   function sendAndReport(request: OwnRequest): Promise<Reply> {
     if (!areCallsReported()) return send(request)
-    request[TALLY] ??= new Tally()
-    const tally = request[TALLY]
+    request[RECORD] ??= new CallRecord()
+    const record = request[RECORD]
     return send(request).then(
       (reply) => {
-        reportAnswered(tally, reply, turn)
+        reportAnswered(record, reply, turn)
         return reply
       },
       (reason) => {
-        reportFailed(tally, reason, turn)
+        reportFailed(record, reason, turn)
         throw reason
       },
     )
@@ -71,15 +71,15 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
    */
   function sendForResult(request: OwnRequest): Promise<unknown> {
     if (!areCallsReported()) return send(request).then(resultOf, noteAndThrow)
-    const tally = new Tally()
-    request[TALLY] = tally
+    const record = new CallRecord()
+    request[RECORD] = record
     return send(request).then(
       (reply) => {
-        reportAnswered(tally, reply, turn)
+        reportAnswered(record, reply, turn)
         return resultOf(reply)
       },
       (reason) => {
-        reportFailed(tally, reason, turn)
+        reportFailed(record, reason, turn)
         return noteAndThrow(reason)
       },
     )
@@ -100,7 +100,7 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
   }
 
   /** May another endpoint answer otherwise than the one that answered? */
-  function mayDiffer(method: string, { endpoint }: Tally): boolean {
+  function mayDiffer(method: string, { endpoint }: CallRecord): boolean {
     return endpoint !== undefined && parts.connections.length > 1 && pin === undefined && isSafe(method)
   }
 
@@ -108,15 +108,19 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
    * The result of a read of which this endpoint gave one that cannot be decoded, from one of the
    * others, which are asked one after the other; undefined where none gives one that can.
    */
-  async function decodedElsewhere(method: string, params: readonly unknown[], { endpoint, deadline }: Tally): Promise<{ readonly value: unknown } | undefined> {
+  async function decodedElsewhere(
+    method: string,
+    params: readonly unknown[],
+    { endpoint, deadline }: CallRecord,
+  ): Promise<{ readonly value: unknown } | undefined> {
     const asked = [endpoint as string]
     for (;;) {
-      const tally = new Tally()
+      const record = new CallRecord()
       const deadlineMs = Math.max(1, deadline - clock.now())
       try {
-        const reply = await sendAndReport({ method, params, deadlineMs, [TALLY]: tally, [DECODE]: byteDecoder(method, params), [AVOID]: asked })
-        if (tally.endpoint === undefined || asked.includes(tally.endpoint)) return undefined
-        asked.push(tally.endpoint)
+        const reply = await sendAndReport({ method, params, deadlineMs, [RECORD]: record, [DECODE]: byteDecoder(method, params), [AVOID]: asked })
+        if (record.endpoint === undefined || asked.includes(record.endpoint)) return undefined
+        asked.push(record.endpoint)
         return { value: decoded(reply, method, params) }
       } catch (error) {
         if (!(error instanceof HexlineError)) throw error
@@ -128,22 +132,22 @@ export function clientOf(parts: Shared, own: Omit<CallSettings, 'signal'> = {}, 
   const client: Client = {
     async call(method: string, ...args: unknown[]) {
       const params = encodeArguments(method, args)
-      const tally = new Tally()
+      const record = new CallRecord()
       let reply: Reply
       try {
-        reply = await send({ method, params, [TALLY]: tally, [DECODE]: byteDecoder(method, params) })
+        reply = await send({ method, params, [RECORD]: record, [DECODE]: byteDecoder(method, params) })
       } catch (reason) {
         supported.note(reason)
-        reportFailed(tally, reason, turn)
+        reportFailed(record, reason, turn)
         throw reason
       }
-      reportAnswered(tally, reply, turn)
+      reportAnswered(record, reply, turn)
       try {
         return decoded(reply, method, params) as never
       } catch (error) {
-        const elsewhere = mayDiffer(method, tally) ? await decodedElsewhere(method, params, tally) : undefined
+        const elsewhere = mayDiffer(method, record) ? await decodedElsewhere(method, params, record) : undefined
         if (elsewhere !== undefined) return elsewhere.value as never
-        throw await withTransaction(scrubError(error, parts.connections, tally), method, params)
+        throw await withTransaction(scrubError(error, parts.connections, record), method, params)
       }
     },
 

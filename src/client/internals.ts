@@ -1,10 +1,10 @@
 import type { BodyPool } from '../rpc/body-pool.ts'
 import type { PooledCall } from '../rpc/call.ts'
+import type { CallRecord } from '../rpc/call-record.ts'
 import { DEFAULTS } from '../rpc/defaults.ts'
 import type { CurrentLimits } from '../rpc/limits/endpoint-limits.ts'
 import type { Budget, Pacing } from '../rpc/limits/pacer.ts'
 import type { Backoff } from '../rpc/retry-delay.ts'
-import type { Tally } from '../rpc/tally.ts'
 import { type Clock, systemClock } from '../wait/clock.ts'
 import { type Nap, Waiting } from '../wait/waiting.ts'
 import type { Connection } from './endpoint.ts'
@@ -127,10 +127,10 @@ function internalsOf(client: object | null | undefined): Internals | undefined {
 export const UNREAD: unique symbol = Symbol.for('hexline.unread')
 
 /**
- * The tally of a request whose result may not be decodable. The error then names the result's
+ * The record of a request whose result may not be decodable. The error then names the result's
  * origin.
  */
-export const TALLY: unique symbol = Symbol.for('hexline.tally')
+export const RECORD: unique symbol = Symbol.for('hexline.record')
 
 /** Decodes the result of a request from its bytes, as `PooledCall` says. */
 export const DECODE: unique symbol = Symbol.for('hexline.decode')
@@ -155,7 +155,7 @@ export interface RequestMarks {
   readonly [AVOID]?: readonly string[] | undefined
   readonly [ONLY]?: string | undefined
   readonly [UNREAD]?: BodyPool | undefined
-  readonly [TALLY]?: Tally
+  readonly [RECORD]?: CallRecord
   readonly [DECODE]?: PooledCall['decode']
   readonly [AT_ONCE]?: boolean | undefined
   readonly [HAS_SUBSTITUTE]?: boolean | undefined

@@ -109,7 +109,7 @@ async function lookUp(call: Call, hash: Hash, doubts: readonly HexlineError[], n
     pin.endpoint = endpoint
     const ask = async (method: string) => {
       const question = { method, params: [hash], as: 'value', safe: true, required: false, attempts: 1 } as const
-      const reply = await next({ ...call, ...question, tried: [], pin, tally: undefined })
+      const reply = await next({ ...call, ...question, tried: [], pin, record: undefined })
       return reply.take()
     }
     try {

@@ -7,10 +7,10 @@ import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import type { PageReader } from '../bulk/logs/log-stream.ts'
 import { boundsWithin } from '../bulk/ordered/read-ahead.ts'
 import type { Client, Request } from '../client/client.ts'
-import { AT_ONCE, connectionsOf, type RequestMarks, TALLY, timeoutOf } from '../client/internals.ts'
+import { AT_ONCE, connectionsOf, RECORD, type RequestMarks, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
-import { Tally } from '../rpc/tally.ts'
+import { CallRecord } from '../rpc/call-record.ts'
 import { stopWith } from '../wait/stop-with.ts'
 import { LogsByHash } from './logs-by-hash.ts'
 import { type HashedHeader, RangeLogs } from './range-logs.ts'
@@ -162,8 +162,8 @@ export class NearBlocks<I, L> {
 
   #parsed(near: Client, number: number, parsedBlock: (json: unknown) => SourceBlock<I, L>): Promise<SourceBlock<I, L>> {
     const method = 'eth_getBlockByNumber'
-    const origin = new Tally()
-    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: origin, [AT_ONCE]: true }
+    const origin = new CallRecord()
+    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [RECORD]: origin, [AT_ONCE]: true }
     return near.send(request).then((reply) => {
       const json = reply.take()
       try {

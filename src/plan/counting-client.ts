@@ -1,6 +1,6 @@
 import type { Client, Request } from '../client/client.ts'
-import { clockOf, type RequestMarks, TALLY, withInternalsOf } from '../client/internals.ts'
-import { type PostFigures, Tally } from '../rpc/tally.ts'
+import { clockOf, RECORD, type RequestMarks, withInternalsOf } from '../client/internals.ts'
+import { CallRecord, type PostFigures } from '../rpc/call-record.ts'
 
 /** What a sample took: each call that was in a POST, and each POST that had a reply. */
 export class Counts {
@@ -27,16 +27,16 @@ export function countingClient(client: Client, counts: Counts): Client {
     ...client,
     with: (settings) => countingClient(client.with(settings), counts),
     async send(request: Request & RequestMarks) {
-      const tally = request[TALLY] ?? new Tally()
-      tally.measureBy(clock)
+      const record = request[RECORD] ?? new CallRecord()
+      record.measureBy(clock)
       try {
-        const reply = await client.send({ ...request, [TALLY]: tally } as Request)
+        const reply = await client.send({ ...request, [RECORD]: record } as Request)
         counts.results++
         counts.resultBytes += reply.bytes
         return reply
       } finally {
-        counts.calls += tally.attempts
-        const { post, tookMs } = tally
+        counts.calls += record.attempts
+        const { post, tookMs } = record
         if (post !== undefined && tookMs !== undefined) counts.posts.set(post, tookMs)
       }
     },

@@ -42,11 +42,11 @@ export interface Call {
   /** It must be answered by the endpoint that it is sent to, and never moves to another. */
   readonly isBound?: boolean | undefined
   /** Counts its POSTs, where that is wanted. Calls that hexline makes on its behalf have none. */
-  readonly tally?: CallTally | undefined
+  readonly record?: CallPosts | undefined
 }
 
 /** What has become of a call so far. */
-export interface CallTally {
+export interface CallPosts {
   /** POSTs that it was in. */
   readonly attempts: number
   /** The endpoint that gave the last outcome. */

@@ -4,9 +4,9 @@ import { createClientOn } from '../../src/client/create-client.ts'
 import { RpcError } from '../../src/errors.ts'
 import { type Call, type Layer, ownRead, type Post, type Send } from '../../src/rpc/call.ts'
 import { reportAnswered, reportCall, reportFailed } from '../../src/rpc/call-events.ts'
+import { CallRecord } from '../../src/rpc/call-record.ts'
 import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import { replyOf } from '../../src/rpc/reply.ts'
-import { Tally } from '../../src/rpc/tally.ts'
 import { type Clock, systemClock } from '../../src/wait/clock.ts'
 import { eventsOf } from '../support/events.ts'
 import { VirtualClock } from '../support/virtual-clock.ts'
@@ -25,17 +25,17 @@ describe('the end of a call is published once', () => {
   ])('%s', async (_, send, signal, expected) => {
     const events = eventsOf('hexline:call')
     const clock = new VirtualClock()
-    const tally = new Tally()
+    const record = new CallRecord()
     const call = ownRead({ method: 'eth_call', params: [], deadline: 1000, signal })
     const late: Send = async (call) => {
       await clock.sleep(20)
-      tally.posted('a')
+      record.posted('a')
       return send(call)
     }
-    reportCall(call, tally, clock.now())
+    reportCall(call, record, clock.now())
     await late(call).then(
-      (reply) => reportAnswered(tally, reply, clock),
-      (reason) => reportFailed(tally, reason, clock),
+      (reply) => reportAnswered(record, reply, clock),
+      (reason) => reportFailed(record, reason, clock),
     )
     expect(events).toEqual([
       {
@@ -91,43 +91,43 @@ describe('the end of a call is published once', () => {
     })
   })
 
-  test('a tally that serves several calls tells each of them once, to those who watched it', () => {
+  test('a record that serves several calls tells each of them once, to those who watched it', () => {
     const clock = new VirtualClock()
     const told: string[] = []
     const watch = (name: string) => watchCalls({ ended: (_, method, outcome) => void told.push(`${name}: ${method} ${outcome}`) })
-    const tally = new Tally()
+    const record = new CallRecord()
     const [first, second] = ['eth_call', 'eth_getLogs'].map((method) => ownRead({ method, params: [], deadline: 1000 }))
     const stopFirst = watch('a')
-    reportCall(first as Call, tally, clock.now())
-    reportAnswered(tally, replyOf('0x1'), clock)
+    reportCall(first as Call, record, clock.now())
+    reportAnswered(record, replyOf('0x1'), clock)
     stopFirst()
     const stopSecond = watch('b')
     const events = eventsOf('hexline:call')
-    reportCall(second as Call, tally, clock.now())
-    reportFailed(tally, reverted, clock)
+    reportCall(second as Call, record, clock.now())
+    reportFailed(record, reverted, clock)
     expect(told).toEqual(['a: eth_call answered', 'b: eth_getLogs failed'])
     expect(events.map(({ method }) => method)).toEqual(['eth_getLogs'])
     stopSecond()
   })
 
-  test('a tally forgets a call that was told when the next one is not', () => {
+  test('a record forgets a call that was told when the next one is not', () => {
     const clock = new VirtualClock()
-    const tally = new Tally()
+    const record = new CallRecord()
     const stop = watchCalls({})
-    reportCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), tally, clock.now())
+    reportCall(ownRead({ method: 'eth_call', params: [], deadline: 1000 }), record, clock.now())
     stop()
-    reportCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), tally, clock.now())
-    expect([tally.id, tally.call]).toEqual([0, undefined])
+    reportCall(ownRead({ method: 'eth_chainId', params: [], deadline: 1000 }), record, clock.now())
+    expect([record.id, record.call]).toEqual([0, undefined])
     const events = eventsOf('hexline:call')
-    reportAnswered(tally, replyOf('0x1'), clock)
-    reportFailed(tally, reverted, clock)
+    reportAnswered(record, replyOf('0x1'), clock)
+    reportFailed(record, reverted, clock)
     expect(events).toEqual([])
   })
 
   test('a call that is not told has no event', () => {
     const events = eventsOf('hexline:call')
-    const tally = new Tally()
-    reportAnswered(tally, replyOf('0x1'), new VirtualClock())
+    const record = new CallRecord()
+    reportAnswered(record, replyOf('0x1'), new VirtualClock())
     reportFailed(undefined, reverted, new VirtualClock())
     expect(events).toEqual([])
   })

@@ -409,14 +409,14 @@ describe('all of them', () => {
     for (const secret of [key, param, word, result, 'apikey', 'user:']) expect(told).not.toContain(secret)
   })
 
-  test('cost nothing without listeners: nothing is published, and no call has a tally', async () => {
+  test('cost nothing without listeners: nothing is published, and no call has a record', async () => {
     for (const name of NAMES) expect(channel(name).hasSubscribers).toBe(false)
-    const tallies: unknown[] = []
+    const records: unknown[] = []
     const server = await serve(cut, honest)
     const client = clientOf(server.url, {
       layers: (defaults) => [
         (next) => (call) => {
-          tallies.push(call.tally)
+          records.push(call.record)
           return next(call)
         },
         ...defaults,
@@ -434,7 +434,7 @@ describe('all of them', () => {
     } finally {
       for (const each of restore) each()
     }
-    expect(tallies).toEqual([undefined])
+    expect(records).toEqual([undefined])
     expect(published).toEqual([])
   })
 

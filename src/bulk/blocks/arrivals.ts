@@ -3,8 +3,8 @@ import { connectionsOf } from '../../client/internals.ts'
 import { scrubError } from '../../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
+import type { CallRecord } from '../../rpc/call-record.ts'
 import { releaseReply } from '../../rpc/reply.ts'
-import type { Tally } from '../../rpc/tally.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
@@ -95,7 +95,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   }
 
   /** Receipts of a block, requested by its hash, came from `right` in place of wrong ones. */
-  #receiptsReplaced(right: Tally, wrong: Tally | undefined): void {
+  #receiptsReplaced(right: CallRecord, wrong: CallRecord | undefined): void {
     if (wrong?.endpoint === undefined) return
     // Receipts requested one by one have no single origin.
     this.#suspects?.replaced(right.endpoint ?? wrong.endpoint, [wrong.endpoint])
@@ -192,7 +192,7 @@ export function releaseArrived({ fetched, receiptsByHash: byHash }: Arrived<unkn
 }
 
 /** The origin of the value that could not be read. */
-function originOf(error: unknown, { origins }: Fetched): Tally | undefined {
+function originOf(error: unknown, { origins }: Fetched): CallRecord | undefined {
   return error instanceof CodecError && error.method === 'eth_getBlockReceipts' ? origins.receipts : origins.block
 }
 

@@ -1,8 +1,8 @@
 import type { Client, Request } from '../../client/client.ts'
-import { AT_ONCE, AVOID, HAS_SUBSTITUTE, type RequestMarks, TALLY, UNREAD } from '../../client/internals.ts'
+import { AT_ONCE, AVOID, HAS_SUBSTITUTE, RECORD, type RequestMarks, UNREAD } from '../../client/internals.ts'
 import { BodyPool } from '../../rpc/body-pool.ts'
 import type { Reply } from '../../rpc/call.ts'
-import type { Tally } from '../../rpc/tally.ts'
+import type { CallRecord } from '../../rpc/call-record.ts'
 import { PatientCalls } from '../patient-calls.ts'
 
 /** The method for all receipts of a block. Where it is missing, they come one by one. */
@@ -31,7 +31,7 @@ export class BlockCalls {
     this.#patient = PatientCalls.of(client)
   }
 
-  ask(method: string, params: readonly unknown[], options: AskOptions, origin: Tally): Promise<Reply> {
+  ask(method: string, params: readonly unknown[], options: AskOptions, origin: CallRecord): Promise<Reply> {
     const { client, signal, avoid, mayBeNull = false, atOnce, isUnread = true } = options
     const request = {
       method,
@@ -39,7 +39,7 @@ export class BlockCalls {
       required: !mayBeNull,
       as: 'bytes',
       [UNREAD]: isUnread ? this.#bodies : undefined,
-      [TALLY]: origin,
+      [RECORD]: origin,
       [AVOID]: avoid,
       [AT_ONCE]: atOnce,
       [HAS_SUBSTITUTE]: method === RECEIPTS,

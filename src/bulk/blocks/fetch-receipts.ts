@@ -4,8 +4,8 @@ import { HexlineError } from '../../errors.ts'
 import { parseResult } from '../../eth/codec/reader.ts'
 import { billed, costsAt } from '../../eth/costs.ts'
 import type { Reply } from '../../rpc/call.ts'
+import { CallRecord } from '../../rpc/call-record.ts'
 import { asBuffer, movedReply, replyOf } from '../../rpc/reply.ts'
-import { Tally } from '../../rpc/tally.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Linked, linkedFields } from '../link.ts'
 import { type AskOptions, type BlockCalls, RECEIPTS } from './block-calls.ts'
@@ -15,7 +15,7 @@ interface WithReceipts {
   readonly block: Reply
   readonly receipts: Reply
   /** Where the receipts came from; undefined for those requested one by one. */
-  readonly origin: Tally | undefined
+  readonly origin: CallRecord | undefined
 }
 
 /** What an endpoint charges for receipts. */
@@ -64,8 +64,8 @@ export class ReceiptsFetcher {
   }
 
   /** The receipts of a block, by its hash. Undefined if no endpoint has them. */
-  async byHash({ hash, transactions }: Linked, options: AskOptions): Promise<{ receipts: Reply; origin: Tally } | undefined> {
-    const origin = new Tally()
+  async byHash({ hash, transactions }: Linked, options: AskOptions): Promise<{ receipts: Reply; origin: CallRecord } | undefined> {
+    const origin = new CallRecord()
     try {
       const receipts = await this.#ofBlock(hash as string, options, origin).catch((error) => {
         // Some nodes take only the number of a block.
@@ -80,7 +80,7 @@ export class ReceiptsFetcher {
   }
 
   async #together(tag: string, asked: Promise<Reply>, options: AskOptions): Promise<WithReceipts> {
-    const origin = new Tally()
+    const origin = new CallRecord()
     const [block, receipts] = await Promise.all([asked, this.#ofBlock(tag, options, origin)])
     return receipts === undefined ? this.#oneByOne(listTransactions(block), options) : { block, receipts, origin }
   }
@@ -90,7 +90,7 @@ export class ReceiptsFetcher {
     const { block, transactions } = read
     const dear = this.#prices.filter(({ ofBlock, single }) => ofBlock > transactions.length * single)
     if (dear.length < this.#endpoints) {
-      const origin = new Tally()
+      const origin = new CallRecord()
       const avoid = [...dear.map(({ endpoint }) => endpoint), ...(options.avoid ?? [])]
       const receipts = await this.#ofBlock(tag, { ...options, avoid }, origin)
       if (receipts !== undefined) return { block, receipts, origin }
@@ -106,7 +106,7 @@ export class ReceiptsFetcher {
    * The receipts of a block in one reply. Undefined if no endpoint supports the method, or if the
    * reply would be too large.
    */
-  async #ofBlock(block: string, options: AskOptions, origin: Tally): Promise<Reply | undefined> {
+  async #ofBlock(block: string, options: AskOptions, origin: CallRecord): Promise<Reply | undefined> {
     if (this.#singleUntil !== 0) {
       const now = this.#clock.now()
       if (now < this.#singleUntil) return undefined
@@ -132,7 +132,7 @@ export class ReceiptsFetcher {
   async #single(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
     const joined = { ...options, isUnread: false }
     const replies = await Promise.all(
-      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], joined, new Tally())),
+      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], joined, new CallRecord())),
     )
     const receipts = jsonArray(replies.map(takeBytes).filter((bytes) => !NULL.equals(bytes)))
     return replyOf(receipts, receipts.length)

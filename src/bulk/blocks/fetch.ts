@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import { clockOf } from '../../client/internals.ts'
 import { HexlineError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
+import { CallRecord } from '../../rpc/call-record.ts'
 import { asBuffer, releaseReply, replyOf } from '../../rpc/reply.ts'
-import { Tally } from '../../rpc/tally.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { Linked } from '../link.ts'
 import { type AskOptions, BlockCalls } from './block-calls.ts'
@@ -21,7 +21,7 @@ export interface Fetched {
   /** Size of all, in bytes. */
   readonly bytes: number
   /** Where each came from. Receipts requested one by one have no single origin. */
-  readonly origins: { readonly block: Tally; readonly receipts?: Tally; readonly traces?: Tally }
+  readonly origins: { readonly block: CallRecord; readonly receipts?: CallRecord; readonly traces?: CallRecord }
 }
 
 /** What to fetch with each block. */
@@ -99,7 +99,7 @@ export class Fetcher {
 
   #fetchBlock(number: bigint, options: AskOptions): Promise<Fetched> {
     const tag = `0x${number.toString(16)}`
-    const origin = new Tally()
+    const origin = new CallRecord()
     const asked = this.#calls.ask('eth_getBlockByNumber', [tag, this.#full], options, origin)
     if (!this.#withReceipts)
       return asked.then((block) => ({ number, at: this.#clock.now(), block, receipts: undefined, bytes: block.bytes, origins: { block: origin } }))
@@ -119,7 +119,7 @@ export class Fetcher {
    */
   async #withTraces(form: TraceForm, number: bigint, options: AskOptions): Promise<Fetched> {
     const { method, params } = tracesCall(form, `0x${number.toString(16)}`)
-    const origin = new Tally()
+    const origin = new CallRecord()
     const asked = number === 0n ? replyOf(NO_TRACES, NO_TRACES.length) : this.#calls.ask(method, params, options, origin)
     const [fetched, traces] = await Promise.all([this.#fetchBlock(number, options), asked])
     return { ...fetched, traces, bytes: fetched.bytes + traces.bytes, origins: { ...fetched.origins, traces: origin } }
@@ -134,9 +134,9 @@ export class Fetcher {
     block: Linked,
     signal: AbortSignal | undefined,
     avoid: readonly string[],
-  ): Promise<{ traces: Reply; origin: Tally } | undefined> {
+  ): Promise<{ traces: Reply; origin: CallRecord } | undefined> {
     const { method, params } = tracesCallByHash(form, block)
-    const origin = new Tally()
+    const origin = new CallRecord()
     try {
       // Nobody releases this reply.
       return { traces: await this.#calls.ask(method, params, { client: this.#byHash, signal, avoid, isUnread: false }, origin), origin }
@@ -150,7 +150,7 @@ export class Fetcher {
    * The receipts of a block, by its hash. Undefined if no endpoint has them. Their origin is not
    * among `avoid` if there is another.
    */
-  receiptsByHash(block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ receipts: Reply; origin: Tally } | undefined> {
+  receiptsByHash(block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ receipts: Reply; origin: CallRecord } | undefined> {
     return this.#receipts.byHash(block, { client: this.#byHash, signal, avoid })
   }
 }

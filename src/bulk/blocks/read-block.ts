@@ -1,6 +1,6 @@
 import { CodecError, IntegrityError } from '../../errors.ts'
 import { moved, under } from '../../eth/codec/codec-path.ts'
-import type { Tally } from '../../rpc/tally.ts'
+import type { CallRecord } from '../../rpc/call-record.ts'
 import type { BlockJson, WholeBlock } from '../../verify/bytes-verifier.ts'
 import type { Linked, LinkedReceipt } from '../link.ts'
 import { type TraceForm, tracesFault } from './block-traces.ts'
@@ -45,11 +45,11 @@ export interface ReadTraces {
 export interface UnusableBlock {
   readonly isUnusable: true
   readonly why: SyntaxError | CodecError | IntegrityError
-  readonly origin: Tally | undefined
+  readonly origin: CallRecord | undefined
 }
 
 /** A block that does not count, for this reason. */
-export function unusableBlock(why: UnusableBlock['why'], origin: Tally | undefined): UnusableBlock {
+export function unusableBlock(why: UnusableBlock['why'], origin: CallRecord | undefined): UnusableBlock {
   return { isUnusable: true, why, origin }
 }
 
@@ -67,7 +67,7 @@ export function readBlock<B, R>(
   reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
 ): ReadBlock<B, R> | UnusableBlock {
   const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
-  let origin: Tally | undefined = origins.block
+  let origin: CallRecord | undefined = origins.block
   try {
     const read = inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block))
     origin = origins.receipts

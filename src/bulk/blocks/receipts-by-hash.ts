@@ -1,6 +1,6 @@
 import type { IntegrityError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
-import type { Tally } from '../../rpc/tally.ts'
+import type { CallRecord } from '../../rpc/call-record.ts'
 import { type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
 import { bytesOf, type Fetcher } from './fetch.ts'
 
@@ -11,7 +11,7 @@ const ATTEMPTS = 3
 interface WrongReceipts {
   readonly block: Linked
   readonly fault: IntegrityError
-  readonly origin: Tally | undefined
+  readonly origin: CallRecord | undefined
 }
 
 /**
@@ -24,7 +24,7 @@ export async function receiptsByHash<R extends { readonly linked: readonly Linke
   { block, fault, origin }: WrongReceipts,
   read: (bytes: Buffer) => R,
   signal: AbortSignal | undefined,
-): Promise<{ readonly reply: Reply; readonly receipts: R; readonly origin: Tally }> {
+): Promise<{ readonly reply: Reply; readonly receipts: R; readonly origin: CallRecord }> {
   const avoid: string[] = []
   let last = origin
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {

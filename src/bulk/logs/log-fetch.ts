@@ -199,7 +199,7 @@ export class LogFetcher<T> {
 
   /** The logs of one reply. From where it turns out to be unusable, they are asked for again. */
   async *#pieces(reply: LogReply<T>, options: RangeOptions): AsyncGenerator<LogPiece<T>, void, undefined> {
-    const { group, span, tally } = reply
+    const { group, span, record } = reply
     let { from } = span
     try {
       for (const piece of this.#asker.pieces(reply)) {
@@ -211,7 +211,7 @@ export class LogFetcher<T> {
       if (!isUnusable(error)) throw error
     }
     const rest = { group, span: { from, to: span.to } }
-    const avoid = tally.endpoint === undefined ? [] : [tally.endpoint]
+    const avoid = record.endpoint === undefined ? [] : [record.endpoint]
     yield { ...rest.span, items: await this.#readWhole(rest, { ...options, avoid, isRead: true }) }
   }
 
@@ -248,7 +248,7 @@ export class LogFetcher<T> {
     }
     const whole = this.#ifWhole(reply)
     if (whole !== undefined) return this.#accept(whole, options)
-    const { endpoint } = reply.tally
+    const { endpoint } = reply.record
     const taken = this.#limits.maxBlocksOf(endpoint)
     if (isTrial) this.#limits.takes(endpoint, taken)
     return this.#askFirstPart(question, taken, options)
@@ -275,15 +275,15 @@ export class LogFetcher<T> {
 
   /** Learns from a reply to a whole range, and gives it, unless its logs may have been cut. */
   async #accept(reply: LogReply<T>, options: RangeOptions): Promise<Part<T>> {
-    const { span, count, received, tally } = reply
+    const { span, count, received, record } = reply
     const blocks = blocksIn(span)
     this.#failed.answered()
-    if (tally.endpoint !== undefined) options.endpoints.add(tally.endpoint)
-    this.#limits.answered(tally.endpoint, blocks)
+    if (record.endpoint !== undefined) options.endpoints.add(record.endpoint)
+    this.#limits.answered(record.endpoint, blocks)
     if (this.#limits.isTrialDue) this.#size.tryMore()
-    if (reply.type === 'decoded' && this.#limits.mayBeCut(tally.endpoint, count)) return this.#askAgainInHalves(reply, options)
+    if (reply.type === 'decoded' && this.#limits.mayBeCut(record.endpoint, count)) return this.#askAgainInHalves(reply, options)
     // A part far ahead must not make the ranges before it count as earlier ones.
-    this.#size.answered({ blocks, bytes: received, logs: count, tookMs: tally.tookMs, to: options.isAhead ? -1 : span.to })
+    this.#size.answered({ blocks, bytes: received, logs: count, tookMs: record.tookMs, to: options.isAhead ? -1 : span.to })
     return { to: span.to, replies: [reply] }
   }
 
@@ -298,8 +298,8 @@ export class LogFetcher<T> {
    * the blocks alone that it takes, or for none at all.
    */
   #ifWhole(reply: LogReply<T>): LogReply<T> | undefined {
-    const { span, tally } = reply
-    const taken = this.#limits.maxBlocksOf(tally.endpoint)
+    const { span, record } = reply
+    const taken = this.#limits.maxBlocksOf(record.endpoint)
     if (span.to - span.from < taken) return reply
     const read = this.#asker.readIfUsable(reply)
     return read?.items.some((item) => Number(this.#reader.logOf(item).blockNumber) >= span.from + taken) ? read : undefined
@@ -307,18 +307,18 @@ export class LogFetcher<T> {
 
   /** The logs of a span whose reply may have been cut at a maximum number of logs. */
   async #askAgainInHalves(reply: DecodedReply<T>, options: RangeOptions): Promise<Part<T>> {
-    const { span, items, tally } = reply
+    const { span, items, record } = reply
     const blocks = blocksIn(span)
-    const isCut = items.length >= this.#limits.maxResultsOf(tally.endpoint)
+    const isCut = items.length >= this.#limits.maxResultsOf(record.endpoint)
     const again = blocks > 1 ? await this.#askHalves(reply, items, { ...options, isRead: true }) : await this.#askBlock(reply, options, undefined, items.length)
     const given = again.to === span.to ? items : this.#upTo(again.to, items)
     const found = sumOf(again.replies, 'count')
     const isMore = found > given.length
-    if (isMore && !isCut) this.#limits.leavesOutAfter(tally.endpoint, items.length)
+    if (isMore && !isCut) this.#limits.leavesOutAfter(record.endpoint, items.length)
     if (isMore) this.#size.refused(blocks, Math.ceil(blocks / 2), span.to)
     else if (found === items.length && again.to === span.to) {
-      this.#limits.leftOutNone(tally.endpoint, found)
-      this.#size.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: tally.tookMs, to: span.to })
+      this.#limits.leftOutNone(record.endpoint, found)
+      this.#size.wasComplete({ blocks, bytes: reply.received, logs: found, tookMs: record.tookMs, to: span.to })
     }
     if (found >= given.length) return again
     // What came once is not lost because it did not come again.

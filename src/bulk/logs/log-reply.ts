@@ -1,5 +1,5 @@
 import type { Client, Request } from '../../client/client.ts'
-import { ALONE, AVOID, clockOf, connectionsOf, ONLY, type RequestMarks, TALLY, UNREAD } from '../../client/internals.ts'
+import { ALONE, AVOID, clockOf, connectionsOf, ONLY, RECORD, type RequestMarks, UNREAD } from '../../client/internals.ts'
 import { scrubError } from '../../client/scrub-error.ts'
 import { CodecError, type HexlineError, IntegrityError, MalformedReplyError } from '../../errors.ts'
 import { moved } from '../../eth/codec/codec-path.ts'
@@ -7,9 +7,9 @@ import type { Hash } from '../../eth/codec/hex.ts'
 import type { Log } from '../../eth/objects.ts'
 import { BodyPool } from '../../rpc/body-pool.ts'
 import type { Reply } from '../../rpc/call.ts'
+import { CallRecord } from '../../rpc/call-record.ts'
 import { mayBeReadInParts, wasRead } from '../../rpc/post/unread.ts'
 import { takeRelease } from '../../rpc/reply.ts'
-import { Tally } from '../../rpc/tally.ts'
 import { bytesOf } from '../blocks/fetch.ts'
 import { WrongReplies } from '../blocks/wrong-replies.ts'
 import { PatientCalls } from '../patient-calls.ts'
@@ -57,7 +57,7 @@ interface ReplyFigures extends LogQuestion {
   /** Size of the reply, and of the memory that it holds, in bytes. */
   readonly received: number
   readonly bytes: number
-  readonly tally: Tally
+  readonly record: CallRecord
 }
 
 /** A reply whose logs are decoded. */
@@ -144,7 +144,7 @@ export class LogAsker<T> {
     const { group, span } = question
     const where = this.#blockHash === undefined ? { fromBlock: hexOf(span.from), toBlock: hexOf(span.to) } : { blockHash: this.#blockHash }
     const params = [{ ...group, ...where }]
-    const tally = new Tally(clockOf(this.#client))
+    const record = new CallRecord(clockOf(this.#client))
     let wrong: WrongReplies | undefined
     for (;;) {
       const request: Request & RequestMarks = {
@@ -153,7 +153,7 @@ export class LogAsker<T> {
         required: true,
         as: 'bytes',
         [UNREAD]: this.#bodies,
-        [TALLY]: tally,
+        [RECORD]: record,
         [AVOID]: wrong === undefined ? avoid : [...avoid, ...wrong.endpoints],
         [ONLY]: only,
         [ALONE]: isAlone ? 'always' : 'once-failed',
@@ -163,8 +163,8 @@ export class LogAsker<T> {
       this.calls++
       const mayBeTooMuch = span.to > span.from
       const reply = await this.#patient.send(urgent ? this.#urgent : this.#bulk, request, { mayBeTooMuch })
-      const arrived = this.#arrived(question, reply, tally)
-      const { endpoint } = tally
+      const arrived = this.#arrived(question, reply, record)
+      const { endpoint } = record
       const mayWait = isRead !== true && arrived.count > 0 && !this.#isSuspect(endpoint, arrived.count)
       try {
         if (mayWait && this.#isTrusted(arrived)) return arrived
@@ -183,7 +183,7 @@ export class LogAsker<T> {
    * has pieces, the first piece.
    */
   #isTrusted(reply: HeldReply): boolean {
-    const { endpoint } = reply.tally
+    const { endpoint } = reply.record
     if (!this.#areUsable.has(endpoint) && reply.held.cuts.length > 0) {
       try {
         this.pieces(reply).next()
@@ -196,7 +196,7 @@ export class LogAsker<T> {
     return this.#areUsable.get(endpoint) === true
   }
 
-  #arrived(question: LogQuestion, reply: Reply, tally: Tally): HeldReply {
+  #arrived(question: LogQuestion, reply: Reply, record: CallRecord): HeldReply {
     const bytes = bytesOf(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
@@ -204,28 +204,28 @@ export class LogAsker<T> {
     // of later blocks is refused as a whole.
     const mayBeCut = release !== undefined && (cuts.at(-1)?.block ?? 0) <= question.span.to
     // Its memory may have room to spare.
-    const room = tally.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / tally.post.bytes)
+    const room = record.post === undefined ? 1 : Math.max(1, bytes.buffer.byteLength / record.post.bytes)
     return {
       ...question,
       type: 'held',
       count,
       received: reply.bytes,
       bytes: Math.ceil(reply.bytes * room),
-      tally,
+      record,
       held: { release, bytes, count, cuts: mayBeCut ? cuts : [] },
     }
   }
 
   /** The reply with its logs decoded. Throws what `isUnusable` tells. */
   read({ held, ...reply }: HeldReply): DecodedReply<T> {
-    const { received, span, tally } = reply
+    const { received, span, record } = reply
     try {
       const items = this.#read(held.bytes, span)
       this.#release(held)
-      if (items.length > 0 && !this.#areUsable.has(tally.endpoint)) this.#areUsable.set(tally.endpoint, true)
+      if (items.length > 0 && !this.#areUsable.has(record.endpoint)) this.#areUsable.set(record.endpoint, true)
       return { ...reply, type: 'decoded', items, count: items.length, bytes: received }
     } catch (error) {
-      if (isUnusable(error)) this.#areUsable.set(tally.endpoint, false)
+      if (isUnusable(error)) this.#areUsable.set(record.endpoint, false)
       throw error
     }
   }
@@ -246,7 +246,7 @@ export class LogAsker<T> {
    * what `isUnusable` tells, also where the reply holds other logs than were counted.
    */
   *pieces(reply: LogReply<T>): Generator<LogPiece<T>, void, undefined> {
-    const { span, tally } = reply
+    const { span, record } = reply
     if (reply.type === 'decoded') return yield { ...span, items: reply.items }
     const { bytes, count, cuts } = reply.held
     const all = mayBeReadInParts(bytes) ? cuts : []
@@ -254,13 +254,13 @@ export class LogAsker<T> {
       const [start, end] = [all[i - 1], all[i]]
       const piece = { from: start?.block ?? span.from, to: end === undefined ? span.to : end.block - 1 }
       const expected = (end?.count ?? count) - (start?.count ?? 0)
-      yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, tally) }
+      yield { ...piece, items: this.#piece(bytes, start?.at, end?.at, piece, expected, record) }
     }
     if (all.length > 0) wasRead(bytes)
     this.#release(reply.held)
   }
 
-  #piece(bytes: Buffer, start: number | undefined, end: number | undefined, span: LogSpan, expected: number, { endpoint }: Tally): T[] {
+  #piece(bytes: Buffer, start: number | undefined, end: number | undefined, span: LogSpan, expected: number, { endpoint }: CallRecord): T[] {
     // The commas at both ends are the brackets of an array while it is decoded.
     if (start !== undefined) bytes[start] = OPEN_BRACKET
     if (end !== undefined) bytes[end] = CLOSE_BRACKET
@@ -288,13 +288,13 @@ export class LogAsker<T> {
   }
 
   /** The error of a job after this many unusable replies to one question. */
-  #failureOf({ span: { from, to }, tally }: LogReply<T>, error: Unusable, replies: number): HexlineError {
-    const { endpoint } = tally
+  #failureOf({ span: { from, to }, record }: LogReply<T>, error: Unusable, replies: number): HexlineError {
+    const { endpoint } = record
     if (error instanceof SyntaxError) return new MalformedReplyError(`logs of blocks ${from} to ${to}: received invalid JSON ${replies} times`, { endpoint })
     const connections = connectionsOf(this.#client)
     if (error instanceof IntegrityError) return scrubError(Object.assign(error, { endpoint }), connections) as HexlineError
     const path = `logs${error.path === '' || error.path.startsWith('[') ? '' : '.'}${error.path}`
-    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, tally) as HexlineError
+    return scrubError(moved(error, path, { method: 'eth_getLogs', kind: 'malformed' }), connections, record) as HexlineError
   }
 }
 
@@ -302,7 +302,7 @@ const NOT_SCANNED: ScannedLogs = { count: 0, cuts: [] }
 
 /** A reply that is put together of logs that are decoded, and came in this many bytes. */
 export function replyWith<T>({ group, span }: LogQuestion, items: T[], received: number): DecodedReply<T> {
-  return { type: 'decoded', group, span, items, count: items.length, received, bytes: received, tally: new Tally() }
+  return { type: 'decoded', group, span, items, count: items.length, received, bytes: received, record: new CallRecord() }
 }
 
 function hexOf(number: number): string {

@@ -1,9 +1,9 @@
 import type { Client, Request } from '../../client/client.ts'
-import { AVOID, type RequestMarks, TALLY } from '../../client/internals.ts'
+import { AVOID, RECORD, type RequestMarks } from '../../client/internals.ts'
 import { IntegrityError, OptionError } from '../../errors.ts'
 import { type Hash, isHash } from '../../eth/codec/hex.ts'
 import type { Log } from '../../eth/objects.ts'
-import { Tally } from '../../rpc/tally.ts'
+import { CallRecord } from '../../rpc/call-record.ts'
 import { WrongReplies } from '../blocks/wrong-replies.ts'
 import { shown } from '../link.ts'
 import { type CheckedRange, isFinal, resolveRange } from '../range.ts'
@@ -104,13 +104,13 @@ async function hashOf(client: Client, number: bigint, { range, signal }: LogTarg
   const method = 'eth_getBlockByNumber'
   const wrong = new WrongReplies(client)
   for (;;) {
-    const tally = new Tally()
-    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [TALLY]: tally, [AVOID]: wrong.endpoints }
+    const record = new CallRecord()
+    const request: Request & RequestMarks = { method, params: [`0x${number.toString(16)}`, false], required: true, [RECORD]: record, [AVOID]: wrong.endpoints }
     const reply = await client.send(range?.isKnown ? request : { ...request, attempts: Number.POSITIVE_INFINITY })
     const { hash, number: given } = (reply.take() ?? {}) as { readonly hash?: unknown; readonly number?: unknown }
     const isOther = given !== undefined && Number(given) !== Number(number)
     if (isHash(hash) && !isOther) return hash
-    if (!range?.isKnown && (await wrong.mayAskAgain(method, tally.endpoint, signal))) continue
+    if (!range?.isKnown && (await wrong.mayAskAgain(method, record.endpoint, signal))) continue
     if (isOther) throw new IntegrityError(`requested block ${number}, but received ${given === null ? 'a pending one' : `block ${Number(given)}`}`)
     return hash
   }

@@ -2,11 +2,11 @@ import type { ErrorKind } from '../../errors.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { throwLater } from '../../wait/throw-later.ts'
 import type { Call, EncodedCall, Outcome, Post, Reply } from '../call.ts'
+import { recordOf } from '../call-record.ts'
 import { areCallsWatched, reportPostBegun } from '../call-watchers.ts'
 import { numbered, type PostEvent, postEvents, postStartEvents } from '../events.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { sizeFrom } from '../reply.ts'
-import { tallyOf } from '../tally.ts'
 
 /** Called when the POST has ended, with the outcomes of its calls and the reply, if one came. */
 export type OnPosted = (outcomes: readonly Outcome[], reply?: { readonly status: number; readonly body: Uint8Array }) => void
@@ -71,7 +71,7 @@ function idsOf(carried: readonly Call[]): number[] {
 }
 
 function addId(ids: number[], call: Call): void {
-  const id = tallyOf(call)?.id ?? 0
+  const id = recordOf(call)?.id ?? 0
   if (id > 0) ids.push(id)
 }
 

@@ -3,11 +3,11 @@ import type { Exchange, HttpReply } from '../../http/exchange.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { BodyPool } from '../body-pool.ts'
 import { type Call, type EncodedCall, type Outcome, type PooledCall, type Post, patienceOf } from '../call.ts'
+import { type PostFigures, recordOf } from '../call-record.ts'
 import { copyError } from '../copy-error.ts'
 import { isFailure } from '../failure-kinds.ts'
 import { releasableReply, replyOf } from '../reply.ts'
 import { setBounded } from '../set-bounded.ts'
-import { type PostFigures, tallyOf } from '../tally.ts'
 import { parseBody, resultFor, scanBody } from './body.ts'
 import { correlate, isError, isResultOf, type ReplyObject } from './correlate.ts'
 import { decodedReplies } from './decoded.ts'
@@ -103,14 +103,14 @@ export function createPost(options: PostOptions): Post {
   }
 }
 
-/** Gives the size of the POST to the tallies of its calls, as far as they are measured. */
+/** Gives the size of the POST to the records of its calls, as far as they are measured. */
 function reportFigures(calls: readonly Call[], { body, wireBytes }: HttpReply): void {
   let post: PostFigures | undefined
   for (const call of calls) {
-    const tally = tallyOf(call)
-    if (tally?.isMeasured !== true) continue
+    const record = recordOf(call)
+    if (record?.isMeasured !== true) continue
     post ??= { calls: calls.length, bytes: body.length, wireBytes }
-    tally.post = post
+    record.post = post
   }
 }
 

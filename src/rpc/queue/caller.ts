@@ -2,7 +2,7 @@ import { HexlineError, TimeoutError } from '../../errors.ts'
 import { pastDeadline, type Wait, type Waiting } from '../../wait/waiting.ts'
 import type { Call, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
-import { tallyOf } from '../tally.ts'
+import { recordOf } from '../call-record.ts'
 
 /** What callers wait for: an entry of the queue. */
 export interface Awaited {
@@ -46,7 +46,7 @@ export class Caller implements Wait {
   /** The call is in a batch that starts now. */
   startTimeout(): void {
     const { timeoutMs, deadline } = this.call
-    tallyOf(this.call)?.sent()
+    recordOf(this.call)?.sent()
     if (timeoutMs !== undefined && this.isWaiting) this.#waiting.setAlarm(this, Math.min(deadline, this.#waiting.clock.now() + timeoutMs))
   }
 
@@ -68,7 +68,7 @@ export class Caller implements Wait {
     if (!this.isWaiting) return
     const { signal } = this.call
     const sentTo = this.entry?.sentTo
-    if (sentTo !== undefined) tallyOf(this.call)?.leftIn(sentTo)
+    if (sentTo !== undefined) recordOf(this.call)?.leftIn(sentTo)
     // The caller's own abort reason stays what it is, even where it is an error of hexline.
     if (reason instanceof HexlineError && reason !== signal?.reason) {
       if (sentTo !== undefined) Object.assign(reason, { endpoint: sentTo })
@@ -79,7 +79,7 @@ export class Caller implements Wait {
 
   /** The outcome has come from this endpoint. */
   settle(outcome: Reply | HexlineError, endpoint: string | undefined): void {
-    tallyOf(this.call)?.posted(endpoint)
+    recordOf(this.call)?.posted(endpoint)
     if (outcome instanceof Error) {
       this.#fail(new CallFailure(outcome, 1, endpoint))
     } else {

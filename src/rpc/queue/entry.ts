@@ -1,7 +1,7 @@
 import { CodecError, type HexlineError, MalformedReplyError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { BodyPool } from '../body-pool.ts'
-import type { Call, CallTally, EncodedCall, PooledCall, Reply } from '../call.ts'
+import type { Call, CallPosts, EncodedCall, PooledCall, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { cloneJson } from '../clone-json.ts'
 import { copyError } from '../copy-error.ts'
@@ -70,7 +70,7 @@ export class Entry implements EncodedCall, Awaited {
   readonly safe: boolean
   readonly tried: readonly string[]
   readonly stalls: number | undefined
-  readonly tally: CallTally | undefined
+  readonly record: CallPosts | undefined
   readonly isBound: boolean | undefined
 
   /** `params`, encoded once: for the body, and for finding an identical call. */
@@ -103,7 +103,7 @@ export class Entry implements EncodedCall, Awaited {
     this.safe = call.safe
     this.tried = call.tried
     this.stalls = call.stalls
-    this.tally = call.tally
+    this.record = call.record
     this.isBound = call.isBound
     this.longest = call.alone === 'always' ? 1 : Number.POSITIVE_INFINITY
     this.json = json

@@ -49,7 +49,7 @@ export class Chain {
 /** The id of an endpoint's chain, asked for beside `call`; undefined where it does not tell. */
 export async function askChain(send: Send, call: Call, { askChain, chainOf }: Protocol): Promise<number | undefined> {
   try {
-    const reply = await send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', tally: undefined })
+    const reply = await send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', record: undefined })
     return chainOf(reply.take())
   } catch (failure) {
     if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined

@@ -3,9 +3,9 @@ import { type HexlineError, NetworkError } from '../../../src/errors.ts'
 import type { Exchange, HttpReply, HttpRequest } from '../../../src/http/exchange.ts'
 import { BodyPool } from '../../../src/rpc/body-pool.ts'
 import { type Call, ownRead, type Reply } from '../../../src/rpc/call.ts'
+import { CallRecord } from '../../../src/rpc/call-record.ts'
 import { createPost } from '../../../src/rpc/post/post.ts'
 import { releaseReply } from '../../../src/rpc/reply.ts'
-import { Tally } from '../../../src/rpc/tally.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import type { Answer } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -32,11 +32,11 @@ describe('a POST', () => {
   const fails = () => Promise.reject(new NetworkError('node: no connection', { endpoint: 'node' }))
   const envelope = (id: number, method: string) => ({ jsonrpc: '2.0', id, method, params: [1] })
 
-  test('gives the tallies of its calls that measure what it took, compressed and not', async () => {
+  test('gives the records of its calls that measure what it took, compressed and not', async () => {
     const body = Buffer.from('[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","id":2,"result":2}]')
     const { post } = postOver(async () => ({ status: 200, headers: {}, body, wireBytes: 33 }))
-    const [one, two, other] = [new Tally(systemClock), new Tally(systemClock), new Tally()]
-    await post(callOf('a', { tally: one }), callOf('b', { tally: two }), callOf('c', { tally: other }))
+    const [one, two, other] = [new CallRecord(systemClock), new CallRecord(systemClock), new CallRecord()]
+    await post(callOf('a', { record: one }), callOf('b', { record: two }), callOf('c', { record: other }))
     expect(one.post).toEqual({ calls: 3, bytes: body.length, wireBytes: 33 })
     expect(two.post).toBe(one.post)
     expect(other.post).toBeUndefined()

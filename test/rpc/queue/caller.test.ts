@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { ClosedError, HexlineError, NetworkError } from '../../../src/errors.ts'
 import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { CallRecord } from '../../../src/rpc/call-record.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { replyOf } from '../../../src/rpc/reply.ts'
-import { Tally } from '../../../src/rpc/tally.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 import { answerTo, each, errorOf, gate, honest, read, refuse, right, silent } from '../../support/server.ts'
 import { virtualWorld } from '../../support/virtual-server.ts'
@@ -92,21 +92,21 @@ describe('a caller', () => {
     const left: unknown[] = []
     let caller: Caller | undefined
     const outcome = new Promise<unknown>((resolve) => {
-      const call = ownRead({ method: 'eth_call', params: [], deadline: clock.now() + 1000, tally: new Tally(), ...more })
+      const call = ownRead({ method: 'eth_call', params: [], deadline: clock.now() + 1000, record: new CallRecord(), ...more })
       caller = new Caller(call, waiting, (reply) => resolve(reply.take()), resolve)
     })
     const made = caller as Caller
     made.entry = { sentTo, onLeft: (reason) => left.push(reason) }
     waiting.hold(made)
-    return { caller: made, outcome, left, waiting, tally: made.call.tally as Tally }
+    return { caller: made, outcome, left, waiting, record: made.call.record as CallRecord }
   }
 
   test('gets its outcome once, and its entry does not learn of a leaving caller', async () => {
-    const { caller, outcome, left, tally } = callerOf('node')
+    const { caller, outcome, left, record } = callerOf('node')
     caller.settle(replyOf('0x1'), 'node')
     caller.cancel(new ClosedError())
     expect(await outcome).toBe('0x1')
-    expect([caller.isWaiting, left, tally.attempts, tally.endpoint]).toEqual([false, [], 1, 'node'])
+    expect([caller.isWaiting, left, record.attempts, record.endpoint]).toEqual([false, [], 1, 'node'])
   })
 
   test('gets an error as a failure of the POST', async () => {
@@ -120,11 +120,11 @@ describe('a caller', () => {
     ['in line', undefined, 0],
     ['in flight', 'node', 1],
   ])('that is cancelled %s gets a failure that counts its POSTs', async (_, sentTo, posts) => {
-    const { caller, outcome, left, tally } = callerOf(sentTo)
+    const { caller, outcome, left, record } = callerOf(sentTo)
     const error = new ClosedError()
     caller.cancel(error)
     expect(await outcome).toMatchObject({ error, posts, endpoint: sentTo })
-    expect([left, tally.attempts, tally.endpoint, error.endpoint]).toEqual([[error], posts, sentTo, sentTo])
+    expect([left, record.attempts, record.endpoint, error.endpoint]).toEqual([[error], posts, sentTo, sentTo])
   })
 
   test('gets the reason of its own signal unchanged, even a hexline error', async () => {

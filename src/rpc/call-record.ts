@@ -1,5 +1,5 @@
 import type { Clock } from '../wait/clock.ts'
-import type { Call, CallTally } from './call.ts'
+import type { Call, CallPosts } from './call.ts'
 
 /** A POST whose reply came whole. */
 export interface PostFigures {
@@ -14,7 +14,7 @@ export interface PostFigures {
  * What becomes of a call on its way: for `hexline:call` where somebody listens, for the error of a
  * result that cannot be read, and for ranges that depend on how long a reply takes.
  */
-export class Tally implements CallTally {
+export class CallRecord implements CallPosts {
   /**
    * The call's number in the events. 0 where nobody listens or watches; then there are no call and
    * no start.
@@ -81,9 +81,9 @@ export class Tally implements CallTally {
 }
 
 /**
- * The tally of a call, unless it is an object that a user's layer has put there. It may be of the
+ * The record of a call, unless it is an object that a user's layer has put there. It may be of the
  * other build's class.
  */
-export function tallyOf({ tally }: Call): Tally | undefined {
-  return tally === undefined || (tally as Partial<Tally>).posted === undefined ? undefined : (tally as Tally)
+export function recordOf({ record }: Call): CallRecord | undefined {
+  return record === undefined || (record as Partial<CallRecord>).posted === undefined ? undefined : (record as CallRecord)
 }
