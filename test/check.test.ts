@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkOptions } from '../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../src/bulk/get-blocks.ts'
 import { checkLogOptions } from '../src/bulk/get-logs.ts'
 import * as check from '../src/check.ts'
 import { checkExportOptions } from '../src/dataset/export/export-options.ts'
@@ -103,7 +103,7 @@ test.each<[() => unknown, string]>([
 test('maxBytes is checked alike for blocks, logs and exports, and may be infinite', () => {
   const range = { from: 0, to: 1 }
   const takers = [
-    (maxBytes: unknown) => checkOptions({ ...range, maxBytes } as never),
+    (maxBytes: unknown) => checkBlockOptions({ ...range, maxBytes } as never),
     (maxBytes: unknown) => checkLogOptions({ ...range, maxBytes } as never),
     (maxBytes: unknown) => checkExportOptions({ ...range, dir: 'x', maxBytes } as never),
   ]

@@ -1,6 +1,6 @@
 import type { Block, BlockParams, BlockTag } from 'ethers'
 import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/blocks/range-stream.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import { linkedFields } from '../../src/bulk/link.ts'
 import type { RangeEnd } from '../../src/bulk/range.ts'
 import * as check from '../../src/check.ts'
@@ -24,7 +24,7 @@ export function checkRangeOptions(from: number | bigint, to: BlockTag, options: 
   check.onlyKnown('options', options, ['prefetchTxs', 'signal', 'maxBytes', 'onProgress'])
   const { prefetchTxs = false, signal, maxBytes, onProgress } = options
   check.flag('prefetchTxs', prefetchTxs)
-  return checkOptions({
+  return checkBlockOptions({
     from,
     to: to as RangeEnd,
     transactions: prefetchTxs ? 'full' : 'hashes',

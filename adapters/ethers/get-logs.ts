@@ -1,5 +1,6 @@
 import type { Filter, FilterByBlockHash } from 'ethers'
-import { checkLogOptions, decodedLogs } from '../../src/bulk/get-logs.ts'
+import { checkLogOptions } from '../../src/bulk/get-logs.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { LogStream } from '../../src/bulk/logs/log-stream.ts'
 import type { Client } from '../../src/client/client.ts'
 import { HexlineError } from '../../src/errors.ts'

@@ -1,6 +1,6 @@
 import type { BlockTag, Chain, Client, GetBlockReturnType, GetTransactionReceiptReturnType, Transport } from 'viem'
 import { type Progress, rangeStream, type StreamOptions } from '../../src/bulk/blocks/range-stream.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import * as check from '../../src/check.ts'
 import { type Client as HexlineClient, isClient } from '../../src/client/client.ts'
 import { OptionError } from '../../src/errors.ts'
@@ -105,7 +105,7 @@ function blocks(client: HexlineClient, chain: Chain | undefined, likeViem: boole
   const { fromBlock, toBlock = 'latest', includeTransactions = false, includeReceipts = false, signal, maxBytes, onProgress } = parameters
   check.flag('includeTransactions', includeTransactions)
   try {
-    const options = checkOptions({
+    const options = checkBlockOptions({
       from: fromBlock === 'earliest' ? 0n : fromBlock,
       to: toBlock,
       transactions: includeTransactions ? 'full' : 'hashes',

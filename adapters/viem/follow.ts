@@ -9,8 +9,8 @@ import {
   parseEventLogs,
   type Log as ViemLog,
 } from 'viem'
-import { decodedLogs } from '../../src/bulk/get-logs.ts'
 import type { Linked } from '../../src/bulk/link.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import type { Hash } from '../../src/eth/codec/hex.ts'

@@ -15,8 +15,9 @@ import {
   parseEventLogs,
   type Log as ViemLog,
 } from 'viem'
-import { checkLogOptions, decodedLogs, type GetLogsOptions } from '../../src/bulk/get-logs.ts'
+import { checkLogOptions, type GetLogsOptions } from '../../src/bulk/get-logs.ts'
 import type { AuditLevel, AuditReport } from '../../src/bulk/logs/audit.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { type LogProgress, LogStream } from '../../src/bulk/logs/log-stream.ts'
 import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'

@@ -89,7 +89,7 @@ export function getBlocks<
   X extends TraceForm | undefined = undefined,
 >(client: Client, options: GetBlocksOptions<T, R, F, X>): AsyncGenerator<RangeBlock<T, R, F, X>, void, undefined> {
   checkClient(client)
-  const checked = checkOptions(options)
+  const checked = checkBlockOptions(options)
   return rangeStream(client, checked, decoding(options.fields, checked)) as AsyncGenerator<unknown> as AsyncGenerator<RangeBlock<T, R, F, X>, void, undefined>
 }
 
@@ -128,7 +128,7 @@ function whole({ linked: block }: { linked: Block }, receipts: { linked: Receipt
 const MiB = 1024 * 1024
 
 /** Checks the options and fills in the defaults. Throws `OptionError`. */
-export function checkOptions(options: GetBlocksOptions): StreamOptions {
+export function checkBlockOptions(options: GetBlocksOptions): StreamOptions {
   check.onlyKnown('options', options, ['from', 'to', 'transactions', 'receipts', 'traces', 'fields', 'verify', 'senders', 'signal', 'maxBytes', 'onProgress'])
   const { transactions = 'hashes', receipts = false, traces, verify = 'link', senders = false, signal, maxBytes = 32 * MiB, onProgress } = options
   check.oneOf('transactions', transactions, ['full', 'hashes'])

@@ -3,13 +3,12 @@ import { type Client, checkClient } from '../client/client.ts'
 import { OptionError } from '../errors.ts'
 import { type Address, type Hash, isHash } from '../eth/codec/hex.ts'
 import type { Quantity } from '../eth/codec/quantity.ts'
-import { createReader } from '../eth/codec/reader.ts'
-import { decodeLogs, type Log, type MinedLog } from '../eth/objects.ts'
+import type { MinedLog } from '../eth/objects.ts'
 import { show } from '../text.ts'
-import { decodeRootedReceipts } from './blocks/fields.ts'
 import type { AuditLevel, AuditReport } from './logs/audit.ts'
+import { decodedLogs } from './logs/decoded-logs.ts'
 import { checkFilter } from './logs/log-filter.ts'
-import { type LogProgress, LogStream, type LogStreamOptions, type PageReader } from './logs/log-stream.ts'
+import { type LogProgress, LogStream, type LogStreamOptions } from './logs/log-stream.ts'
 import { checkRange, type RangeEnd } from './range.ts'
 
 /** Options of `getLogs`: of a range, or of the block with this hash. */
@@ -104,21 +103,6 @@ export function getLogs(client: Client, options: GetLogsOptions): Logs {
     get audit() {
       return stream.audit
     },
-  }
-}
-
-/** Reads decoded logs. */
-export function decodedLogs(): PageReader<Log> {
-  const readReceipts = createReader(decodeRootedReceipts)
-  return {
-    logs: createReader(decodeLogs),
-    logOf: (log) => log,
-    receipts(bytes) {
-      const linked = readReceipts(bytes)
-      // Some nodes send null for no logs. Whether there are any follows from the header.
-      return { linked, items: linked.flatMap(({ logs }) => logs ?? []) }
-    },
-    keepsBytes: false,
   }
 }
 

@@ -9,7 +9,7 @@ import type { Clock } from '../wait/clock.ts'
 const MOST_OF_DEADLINE = 3 / 4
 /** Attempts that say enough about an endpoint: the default of a client's calls. */
 const ENOUGH_ATTEMPTS = 4
-/** How often a call that waited, and failed in fewer attempts, is sent again, at most. */
+/** Most times that a call which waited, and failed in fewer attempts, is sent again. */
 const MOST_REPEATS = 3
 /**
  * How long after the job's last answer calls are repeated at a gateway that has lost its node, and
@@ -18,7 +18,7 @@ const MOST_REPEATS = 3
 const GATEWAY_MS = 30_000
 const REPEAT_EVERY_MS = 500
 /**
- * How often a call may get such a reply while others are answered: a node is there, so the reply is
+ * Most times that it is repeated while other calls are answered: a node is there, so the reply is
  * about the call, or another node behind the URL is gone.
  */
 const MOST_AMONG_ANSWERS = 6

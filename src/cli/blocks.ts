@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { TraceForm } from '../bulk/blocks/block-traces.ts'
 import { blockLines } from '../bulk/blocks/lines.ts'
 import type { Progress, StreamOptions } from '../bulk/blocks/range-stream.ts'
-import { checkOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
+import { checkBlockOptions, type GetBlocksOptions } from '../bulk/get-blocks.ts'
 import { createClient } from '../client/create-client.ts'
 import type { ClientOptions } from '../client/options.ts'
 import { OptionError } from '../errors.ts'
@@ -102,7 +102,7 @@ async function writeBlocks(flags: Flags, io: Io): Promise<void> {
   const failures = new FailureCount()
   const place = { ...flags, sharesTerminal: sharesTerminal(flags, io) }
   const meter = new Meter(io, messages, place, failures, flags.verify === 'link' ? undefined : verifiedOf)
-  const checked = checkOptions({
+  const checked = checkBlockOptions({
     ...blocksOptionsFrom(flags),
     signal: stop.signal,
     maxBytes: EXPORT_AHEAD,

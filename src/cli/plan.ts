@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { checkOptions } from '../bulk/get-blocks.ts'
+import { checkBlockOptions } from '../bulk/get-blocks.ts'
 import { checkLogOptions } from '../bulk/get-logs.ts'
 import type { Client } from '../client/client.ts'
 import { createClient } from '../client/create-client.ts'
@@ -61,7 +61,7 @@ Examples:
     .addCommand(
       planFlags(blocksFlags(described('blocks', 'a range of blocks as NDJSON'))).action((flags: BlocksFlags & PlanFlags) =>
         reportPlan(flags, io, (signal, plan) => {
-          const job = checkOptions({ ...blocksOptionsFrom(flags), signal })
+          const job = checkBlockOptions({ ...blocksOptionsFrom(flags), signal })
           return async (client) => runBlocksPlan(client, await rangeOfLast(job, flags, client.with({ signal })), plan)
         }),
       ),

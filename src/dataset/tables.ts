@@ -161,3 +161,13 @@ export const fieldsElsewhere: Readonly<Record<DatasetTable, readonly string[]>> 
   logs: ['blockNumber', 'blockHash', 'blockTimestamp'],
   withdrawals: [],
 }
+
+/** The lists of a row of this table that are rows of other tables, of those that are stored. */
+export function listsApart(table: DatasetTable, stored: readonly DatasetTable[]): readonly string[] {
+  return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))
+}
+
+/** The column that says which block a row is of. */
+export function numberColumn(table: DatasetTable): 'number' | 'blockNumber' {
+  return table === 'blocks' ? 'number' : 'blockNumber'
+}

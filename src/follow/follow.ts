@@ -1,6 +1,6 @@
 import { decodersOf, type RangeBlock } from '../bulk/blocks/fields.ts'
 import type { BlockReader } from '../bulk/blocks/read-block.ts'
-import { decodedLogs } from '../bulk/get-logs.ts'
+import { decodedLogs } from '../bulk/logs/decoded-logs.ts'
 import { checkFilter } from '../bulk/logs/log-filter.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'

@@ -1,4 +1,4 @@
-import { chainIdOf } from '../bulk/range.ts'
+import { chainIdOf } from '../bulk/chain.ts'
 import type { Client } from '../client/client.ts'
 import { clockOf } from '../client/internals.ts'
 import type { Hash } from '../eth/codec/hex.ts'

@@ -1,4 +1,4 @@
-import { checkOptions } from '../bulk/get-blocks.ts'
+import { checkBlockOptions } from '../bulk/get-blocks.ts'
 import { checkLogOptions } from '../bulk/get-logs.ts'
 import * as check from '../check.ts'
 import { type Client, checkClient } from '../client/client.ts'
@@ -35,7 +35,7 @@ export async function planBlocks(client: Client, options: PlanBlocksOptions): Pr
   checkClient(client)
   check.anObject('options', options)
   const { sample, provider, ...job } = options
-  const checked = checkOptions(job)
+  const checked = checkBlockOptions(job)
   const how = checkPlanOptions({ sample, provider })
   return (await import('./plan-blocks.ts')).runBlocksPlan(client, checked, how)
 }

@@ -8,7 +8,7 @@ import { createPublicClient, formatBlock, type RpcBlock } from 'viem'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { makeBlocks, makeReceipts } from '../../bench/made-blocks.ts'
 import { blockLines } from '../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { blockHash, hexOf, type SeenCall } from '../support/chain-server.ts'
 import { asSent, startPieces } from '../support/pieces-server.ts'
@@ -91,7 +91,7 @@ const ways: Record<string, Read> = {
   'as lines': async function* (url, range) {
     await using client = createClient(url)
     let number = range.from
-    const options = checkOptions({ ...range, transactions: 'full' })
+    const options = checkBlockOptions({ ...range, transactions: 'full' })
     for await (const line of blockLines(client, options)) yield [JSON.parse(Buffer.concat(line).toString()), blockAt(number++)]
   },
   'through viem': async function* (url, { from, to }) {

@@ -10,7 +10,7 @@ import { type ClientOptions, createClient, type Layer } from 'hexline'
 import { getBlocks } from 'hexline/bulk'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { blockLines } from '../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import { BodyPool } from '../../src/rpc/body-pool.ts'
 import { blockOf, type ChainOptions, startChain } from '../support/chain-server.ts'
 import { inShell } from '../support/command.ts'
@@ -80,7 +80,7 @@ const range = { from: 0, to: LAST, transactions: 'full' } as const
 async function linesFrom(url: string, options: object = {}, settings: ClientOptions = {}): Promise<string[]> {
   await using client = createClient(url, settings)
   const lines: string[] = []
-  for await (const line of blockLines(client, checkOptions({ ...range, ...options }))) {
+  for await (const line of blockLines(client, checkBlockOptions({ ...range, ...options }))) {
     // Other bodies arrive in the meantime.
     if (lines.length % 20 === 0) await setTimeout(5)
     lines.push(Buffer.concat(line).toString())
@@ -170,16 +170,16 @@ describe.each([['other digits', otherDigits] as const, ...nightly(['no text', no
       const stopped = new AbortController()
       const held: { line: readonly Uint8Array[]; text: string }[] = []
       const hold = (line: readonly Uint8Array[]) => held.push({ line, text: Buffer.concat(line).toString() })
-      const iterator = blockLines(client, checkOptions({ ...range, signal: stopped.signal }))
+      const iterator = blockLines(client, checkBlockOptions({ ...range, signal: stopped.signal }))
       const { value } = await iterator.next()
       hold(value as readonly Uint8Array[])
       stopped.abort(new Error('enough'))
       await expect(iterator.next()).rejects.toThrow('enough')
-      for await (const line of blockLines(client, checkOptions(range))) {
+      for await (const line of blockLines(client, checkBlockOptions(range))) {
         hold(line)
         break
       }
-      expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
+      expect(await allOf(blockLines(client, checkBlockOptions(range)))).toHaveLength(LAST + 1)
       for (const { line, text } of held) expect(Buffer.concat(line).toString() === text).toBe(true)
     })
 
@@ -189,7 +189,7 @@ describe.each([['other digits', otherDigits] as const, ...nightly(['no text', no
       const ask = (n: number) => client.send({ method: 'eth_getBlockByNumber', params: [`0x${n.toString(16)}`, true], as: 'bytes' })
       const [mine] = await Promise.all([ask(7), allOf(getBlocks(client, range))])
       const bytes = mine.take() as Uint8Array
-      expect(await allOf(blockLines(client, checkOptions(range)))).toHaveLength(LAST + 1)
+      expect(await allOf(blockLines(client, checkBlockOptions(range)))).toHaveLength(LAST + 1)
       expect(Number(JSON.parse(Buffer.from(bytes).toString()).number)).toBe(7)
     })
   },

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { verifyDataset } from 'hexline/bulk'
 import { parquetMetadata } from 'hyparquet'
 import { expect, it } from 'vitest'
-import { hasZstd } from '../../src/dataset/ndjson/ndjson-files.ts'
+import { hasZstd } from '../../src/dataset/zstd.ts'
 
 /**
  * Blocks 8 to 10 of a made-up chain, exported with Node.js 20 (Snappy) and 24 (Zstandard),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { createReader } from '../../src/eth/codec/reader.ts'
 import { blockDecoder, decodeReceipts } from '../../src/eth/objects.ts'

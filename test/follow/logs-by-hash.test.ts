@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { messageOf } from '../../src/cli/output/failure.ts'
 import { LogsByHash } from '../../src/follow/logs-by-hash.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { decodedLogs } from '../../src/bulk/get-logs.ts'
+import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { checkFilter } from '../../src/bulk/logs/log-filter.ts'
 import { RangeLogs } from '../../src/follow/range-logs.ts'
 import { CONTRACT, ForkingChain, type NodeFaults } from '../support/forking-chain.ts'

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { bulkActions, hexline } from '../../adapters/viem/index.ts'
 import { blockLines } from '../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import { methods } from '../../src/eth/methods.ts'
 import { type Client, HexlineError, type MethodName, probe } from '../../src/index.ts'
 import { getBlocks } from '../../src/index-bulk.ts'
@@ -220,7 +220,7 @@ describe('a secret that a server echoes is in no error', () => {
   const readers: [string, (client: Client) => AsyncIterable<unknown>][] = [
     ['getBlocks', (client) => getBlocks(client, range)],
     ['getBlocks with some fields', (client) => getBlocks(client, { ...range, fields: ['gasUsed', 'transactions.value', 'receipts.status'] })],
-    ['lines', (client) => blockLines(client, checkOptions(range))],
+    ['lines', (client) => blockLines(client, checkBlockOptions(range))],
     [
       'viem',
       (client) =>
@@ -260,7 +260,7 @@ describe('a secret that a server echoes is in no error', () => {
     const chain = await startChain({ head: 3, body: (json) => json.replaceAll('"number":', `"key":${key},"number":`) })
     onTestFinished(() => chain.close())
     const client = clientOf(`${chain.url}/v2/${key}`, { retry: false, deadlineMs: 300 })
-    for (const read of [() => getBlocks(client, { from: 0, to: 2n }), () => blockLines(client, checkOptions({ from: 0, to: 2 }))]) {
+    for (const read of [() => getBlocks(client, { from: 0, to: 2n }), () => blockLines(client, checkBlockOptions({ from: 0, to: 2 }))]) {
       const error = await all(read()).catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(HexlineError)
       expect(shownBy(error)).not.toContain(key.slice(0, 4))

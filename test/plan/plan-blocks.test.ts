@@ -2,7 +2,7 @@ import { createClient } from 'hexline'
 import { getBlocks, type PlanBlocksOptions, planBlocks, planExport, planLogs } from 'hexline/bulk'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { blockLines } from '../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../src/bulk/get-blocks.ts'
 import { startChain } from '../support/chain-server.ts'
 import { startGrowingChain } from '../support/growing-chain.ts'
 import { holdTime, steadyTime } from '../support/held-time.ts'
@@ -22,7 +22,7 @@ async function planAndDo(transactions: (number: number) => number, job: PlanBloc
   chain.posts = 0
   let disk = 0
   const fresh = createClient(chain.url, { compression: true })
-  for await (const line of blockLines(fresh, checkOptions(job))) for (const piece of line) disk += piece.length
+  for await (const line of blockLines(fresh, checkBlockOptions(job))) for (const piece of line) disk += piece.length
   await fresh.close()
   return { plan, did: { calls: chain.calls, posts: chain.posts, sent: chain.sent, disk } }
 }
@@ -69,7 +69,7 @@ describe('planBlocks', () => {
     const plan = await planBlocks(client, job)
     chain.calls.length = 0
     let disk = 0
-    for await (const line of blockLines(client, checkOptions(job))) for (const piece of line) disk += piece.length
+    for await (const line of blockLines(client, checkBlockOptions(job))) for (const piece of line) disk += piece.length
     const counted: Record<string, number> = {}
     for (const { method } of chain.calls) counted[method] = (counted[method] ?? 0) + 1
     expect(values(plan.callsByMethod)).toEqual(counted)

@@ -6,12 +6,12 @@ import type { Reply } from '../../rpc/call.ts'
 import type { CallRecord } from '../../rpc/call-record.ts'
 import { releaseReply } from '../../rpc/reply.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
+import { WrongReplies } from '../wrong-replies.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
 import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Suspects } from './suspects.ts'
 import type { Proof } from './verifying.ts'
-import { WrongReplies } from './wrong-replies.ts'
 
 /** A block that was read, and may have receipts or traces of another one. */
 interface Read<B, R> extends ReadBlock<B, R> {

@@ -8,6 +8,7 @@ import { Link, type Linked, type LinkedReceipt } from '../link.ts'
 import { type Ask, ordered, type Review } from '../ordered/ordered.ts'
 import type { Bounds } from '../ordered/read-ahead.ts'
 import { type CheckedRange, resolveRange } from '../range.ts'
+import { WrongReplies } from '../wrong-replies.ts'
 import { Arrivals, type Arrived, releaseArrived } from './arrivals.ts'
 import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
@@ -15,7 +16,6 @@ import type { BlockReader } from './read-block.ts'
 import { Suspects } from './suspects.ts'
 import { verifiedAhead } from './verify-ahead.ts'
 import type { Proof, VerifyOptions, VerifyReport } from './verifying.ts'
-import { WrongReplies } from './wrong-replies.ts'
 
 /*
  * The stream of blocks that all jobs over a range share:

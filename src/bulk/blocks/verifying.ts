@@ -3,7 +3,7 @@ import { readUnread } from '../../rpc/post/unread.ts'
 import { type BlockJson, createBytesVerifier, type WholeBlock } from '../../verify/bytes-verifier.ts'
 import type { BlockLevel, Verification, VerifyCheck } from '../../verify/verification.ts'
 import { VerifyWorkers } from '../../verify/workers.ts'
-import { chainIdOf } from '../range.ts'
+import { chainIdOf } from '../chain.ts'
 
 /** How the blocks of a range are verified. */
 export interface VerifyOptions {

@@ -4,16 +4,16 @@ import { HexlineError, IntegrityError } from '../../errors.ts'
 import { isBloom, isEmptyBloom } from '../../eth/bloom.ts'
 import type { Block, Log } from '../../eth/objects.ts'
 import { rangeStream } from '../blocks/range-stream.ts'
+import { chainIdOf } from '../chain.ts'
 import { boundsWithin } from '../ordered/read-ahead.ts'
-import { chainIdOf } from '../range.ts'
-import { Tasks } from '../tasks.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
-import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReadReceipts } from './block-logs.ts'
+import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReceiptsReader } from './block-logs.ts'
 import { blocksIn, type LogSpan } from './check-logs.ts'
 import { HeaderHashes } from './header-hashes.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { isSameLog } from './same-log.ts'
+import { Tasks } from './tasks.ts'
 import { type Proven, type VerdictOptions, Verdicts } from './verdicts.ts'
 
 /** How the completeness of logs is checked. */
@@ -48,7 +48,7 @@ export interface AuditorOptions<T> extends VerdictOptions<T> {
   readonly client: Client
   readonly level: AuditLevel
   readonly span: LogSpan
-  readonly readReceipts: ReadReceipts<T>
+  readonly readReceipts: ReceiptsReader<T>
   readonly blocks: BlockLogsFetcher<T>
   /** The only block of the span, if it was asked for by its hash. */
   readonly blockHash: string | undefined
@@ -163,7 +163,7 @@ export class Auditor<T> {
   }
 
   /** Proves the logs of a block by its header or its receipts, whichever was read. */
-  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): BlockResult<T> {
+  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): BlockVerdict<T> {
     const { blockHash } = this.#options
     if (blockHash !== undefined && header.hash !== blockHash) {
       this.#verdicts.countUnproven(REPLACED)
@@ -172,7 +172,7 @@ export class Auditor<T> {
     return receipts === undefined ? this.#byHeader(number, given, header) : this.#byReceipts(number, given, header, receipts)
   }
 
-  #byHeader(number: number, given: T[], header: Header): BlockResult<T> {
+  #byHeader(number: number, given: T[], header: Header): BlockVerdict<T> {
     const { logOf } = this.#options
     const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
     if (areOwn && !header.hasWrongHash && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
@@ -180,7 +180,7 @@ export class Auditor<T> {
     return { type: 'fetch', fetch: () => this.#fromReceipts(number, given, header) }
   }
 
-  #byReceipts(number: number, given: T[], header: Header, { linked, items }: ReturnType<ReadReceipts<T>>): BlockResult<T> {
+  #byReceipts(number: number, given: T[], header: Header, { linked, items }: ReturnType<ReceiptsReader<T>>): BlockVerdict<T> {
     this.#verdicts.counts.fetched++
     const fitsRoot = this.#verdicts.fitsRoot(header, linked)
     if (fitsRoot !== false) return { type: 'proven', items: this.#verdicts.resolve(number, given, { header, items, fitsRoot }) }
@@ -298,11 +298,11 @@ export class Auditor<T> {
 /** A header, with the receipts if they were fetched. */
 interface AuditedBlock<T> {
   readonly header: Header
-  readonly receipts: ReturnType<ReadReceipts<T>> | undefined
+  readonly receipts: ReturnType<ReceiptsReader<T>> | undefined
 }
 
 /** What a look at a block says about the logs that were given for it. */
-type BlockResult<T> =
+type BlockVerdict<T> =
   /** They stay as they are: nothing is missing, or nothing can be proven. */
   | typeof AS_GIVEN
   /** These are the logs of the block. */

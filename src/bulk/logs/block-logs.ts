@@ -20,7 +20,7 @@ export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' 
  * Reads the receipts of a block. The result must not refer to the bytes, which are reused. Throws
  * `SyntaxError` and `CodecError`.
  */
-export type ReadReceipts<T> = (bytes: Buffer) => { readonly linked: readonly LinkedRootedReceipt[]; readonly items: T[] }
+export type ReceiptsReader<T> = (bytes: Buffer) => { readonly linked: readonly LinkedRootedReceipt[]; readonly items: T[] }
 
 /** The logs of a block, as its receipts have them. */
 export interface BlockLogs<T> {
@@ -39,9 +39,9 @@ export function headerReader(): (bytes: Buffer) => Header {
 /** Fetches the logs of single blocks from their receipts. */
 export class BlockLogsFetcher<T> {
   readonly #fetcher: Fetcher
-  readonly #arrivals: Arrivals<{ readonly linked: Header }, ReturnType<ReadReceipts<T>>, Omit<BlockLogs<T>, 'endpoint'>>
+  readonly #arrivals: Arrivals<{ readonly linked: Header }, ReturnType<ReceiptsReader<T>>, Omit<BlockLogs<T>, 'endpoint'>>
 
-  constructor(client: Client, readReceipts: ReadReceipts<T>) {
+  constructor(client: Client, readReceipts: ReceiptsReader<T>) {
     const readHeader = headerReader()
     this.#fetcher = new Fetcher(client, { full: false, receipts: true })
     this.#arrivals = new Arrivals(client, this.#fetcher, {

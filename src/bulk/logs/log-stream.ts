@@ -7,14 +7,15 @@ import type { Log } from '../../eth/objects.ts'
 import { ReceiptsRoot } from '../../verify/receipts-root.ts'
 import { stopWith } from '../../wait/stop-with.ts'
 import type { Progress } from '../blocks/range-stream.ts'
+import { chainIdOf } from '../chain.ts'
 import { learnHistory } from '../learn-history.ts'
 import type { LinkedRootedReceipt } from '../link.ts'
 import { ordered } from '../ordered/ordered.ts'
 import type { Bounds } from '../ordered/read-ahead.ts'
 import { PatientCalls } from '../patient-calls.ts'
-import { type CheckedRange, chainIdOf } from '../range.ts'
+import type { CheckedRange } from '../range.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
-import { BlockLogsFetcher, BloomChecker, type Header, logsFault, type ReadReceipts } from './block-logs.ts'
+import { BlockLogsFetcher, BloomChecker, type Header, logsFault, type ReceiptsReader } from './block-logs.ts'
 import { blocksIn, type LogSpan } from './check-logs.ts'
 import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
@@ -26,7 +27,7 @@ import { firstRangeSize, type RangeSize } from './range-size.ts'
 
 /** Reads logs from results of `eth_getLogs` and from receipts. */
 export interface PageReader<T> extends LogReader<T> {
-  readonly receipts: ReadReceipts<T>
+  readonly receipts: ReceiptsReader<T>
 }
 
 /** Which logs to stream, and how. Already checked. */

@@ -40,7 +40,7 @@ const MOST_ITEMS = 1000
 /** So that calls do not spend their deadline in the queue: an eighth of the default. */
 const MOST_WAIT_MS = 15_000
 
-/** The usual bounds: for blocks, where nothing else is assumed of the size of an item. */
+/** The usual bounds, for `Bounds.assumedBytes` of 1 MiB unless something is known. */
 export function boundsWithin(maxBytes: number, assumedBytes = MiB): Bounds {
   return { maxBytes, maxItems: MOST_ITEMS, assumedBytes, maxWaitMs: MOST_WAIT_MS }
 }

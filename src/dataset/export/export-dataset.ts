@@ -1,15 +1,16 @@
 import type { Client } from '../../client/client.ts'
 import { IntegrityError } from '../../errors.ts'
-import { readCheckedManifest } from '../folder/check-manifest.ts'
+import { findManifest, readCheckedManifest } from '../folder/check-manifest.ts'
 import { checkSame } from '../folder/check-same.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeLeftovers } from '../folder/folder.ts'
 import { type Lock, lockFolder } from '../folder/lock.ts'
-import { type DatasetHeader, lastOf, MANIFEST, type Manifest, ManifestFile, readManifest } from '../folder/manifest.ts'
+import { type DatasetHeader, lastOf, MANIFEST, type Manifest, ManifestFile } from '../folder/manifest.ts'
 import { checkNoParts } from '../folder/parts.ts'
+import { NOTHING_WRITTEN } from '../folder/written.ts'
 import type { CutBlock } from '../rows/cut-block.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
 import { exportShard } from './export-shard.ts'
-import { nothing, type WriteJob, writeRanges } from './write-ranges.ts'
+import { type WriteJob, writeRanges } from './write-ranges.ts'
 
 /** What an export has done. */
 export interface ExportSummary {
@@ -63,7 +64,7 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
     },
   }
   try {
-    const added = from > to ? nothing : await writeRanges(client, job, { from, to })
+    const added = from > to ? NOTHING_WRITTEN : await writeRanges(client, job, { from, to })
     return { from: BigInt(manifest.from), to: BigInt(lastOf(manifest)), ...added }
   } catch (error) {
     if (isUnnamed) await removeUnnamed(dir, lock).catch(() => {})
@@ -79,8 +80,7 @@ async function removeUnnamed(dir: string, lock: Lock): Promise<void> {
 
 /** The manifest of the folder, which must be of the dataset that was asked for; or a new one. */
 async function openManifest(dir: string, asked: DatasetHeader): Promise<ManifestFile> {
-  // Its own digest first, which tells damage from what was never written by hexline.
-  const there = (await readManifest(dir)) && (await readCheckedManifest(dir))
+  const there = await findManifest(dir)
   if (there === undefined) {
     await checkEmpty(dir)
     const file = new ManifestFile(dir, { ...asked, ranges: [] })

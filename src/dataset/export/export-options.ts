@@ -10,9 +10,9 @@ import { show } from '../../text.ts'
 import { missingOf, type VerifyLevel, verifyLevels } from '../checks.ts'
 import { checkTables, columnsOf } from '../columns.ts'
 import { type DatasetFormat, type DatasetHeader, formats } from '../folder/manifest.ts'
-import { hasZstd } from '../ndjson/ndjson-files.ts'
 import { checkShard, type Shard } from '../shard.ts'
 import type { DatasetTable } from '../tables.ts'
+import { hasZstd } from '../zstd.ts'
 
 /** Options of `exportDataset`. */
 export interface ExportDatasetOptions {

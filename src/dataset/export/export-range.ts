@@ -4,13 +4,13 @@ import type { Progress } from '../../bulk/blocks/range-stream.ts'
 import type { Client } from '../../client/client.ts'
 import { OptionError } from '../../errors.ts'
 import { type BlockRange, rangeFrom } from '../aligned-range.ts'
-import { readCheckedManifest } from '../folder/check-manifest.ts'
+import { findManifest } from '../folder/check-manifest.ts'
 import { checkSame } from '../folder/check-same.ts'
 import { writing } from '../folder/disk.ts'
 import { checkEmpty, makeFolder, makeTableFolders } from '../folder/folder.ts'
 import { checkUnlocked } from '../folder/lock.ts'
-import { type DatasetHeader, lastOf, ManifestFile, type RangeEntry, readManifest } from '../folder/manifest.ts'
-import { joinWriters, type PartWriter, removeDeadWriters } from '../folder/part-writers.ts'
+import { type DatasetHeader, headerOf, lastOf, ManifestFile, type RangeEntry, readManifest } from '../folder/manifest.ts'
+import { HOLDER, joinWriters, type PartWriter, removeDeadWriters } from '../folder/part-writers.ts'
 import { addGoal, commitCommon, commitPart, hasParts, PARTS, readCommon, readPart, removeDamaged } from '../folder/parts.ts'
 import { hasFiles } from '../folder/whole-files.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
@@ -100,18 +100,18 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   try {
     // Only now: a single export looks for parts after it has taken the lock.
     await checkUnlocked(dir)
-    const merged = (await readManifest(dir)) && (await readCheckedManifest(dir))
+    const merged = await findManifest(dir)
     if (merged !== undefined) checkSame(dir, merged, asked)
     const mergedTo = merged === undefined ? undefined : lastOf(merged)
     const begun = await readCommon(dir)
-    const { ranges: _, ...mine } = merged ?? { ...asked, ranges: [] }
+    const mine = merged === undefined ? asked : headerOf(merged)
     // All of it is merged: what says otherwise would ask for another merge.
     if (begun === undefined && mergedTo !== undefined && mergedTo >= to) return new Parts(client, job, { header: mine, to, writer, mergedTo })
     if (begun === undefined) await commitCommon(dir, mine, join(writer.dir, 'dataset'))
     const header = (await readCommon(dir)) ?? asked
     checkSame(dir, header, asked)
     await addGoal(dir, { to, of })
-    await removeDeadWriters(parts, join(writer.dir, 'process.json'))
+    await removeDeadWriters(parts, join(writer.dir, HOLDER))
     return new Parts(client, job, { header, to, writer, mergedTo: mergedTo ?? header.from - 1 })
   } catch (error) {
     await leave(dir, writer)

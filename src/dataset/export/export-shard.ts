@@ -1,10 +1,10 @@
 import type { Progress } from '../../bulk/blocks/range-stream.ts'
 import type { Client } from '../../client/client.ts'
 import type { BlockRange } from '../aligned-range.ts'
+import { addRange, NOTHING_WRITTEN, type Written } from '../folder/written.ts'
 import { rangesOf, type Shard } from '../shard.ts'
 import type { ExportJob } from './export-options.ts'
 import { openParts } from './export-range.ts'
-import { addRange, nothing, type Written } from './write-ranges.ts'
 
 /**
  * Ranges that are exported at a time: while one ends, the next one keeps the node busy. They share
@@ -35,7 +35,7 @@ export async function exportShard(client: Client, job: ExportJob, shard: Shard):
     }
     const progress = onProgress && progressOf(missing, onProgress)
     const maxBytes = job.stream.bounds.maxBytes / AT_ONCE
-    let added = nothing
+    let added = NOTHING_WRITTEN
     let next = 0
     const lane = async () => {
       for (let range = missing[next++]; range !== undefined; range = missing[next++]) {

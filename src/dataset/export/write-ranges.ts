@@ -5,6 +5,7 @@ import type { Client } from '../../client/client.ts'
 import { type BlockRange, rangeFrom } from '../aligned-range.ts'
 import { syncFolder } from '../folder/disk.ts'
 import type { DatasetHeader, RangeEntry } from '../folder/manifest.ts'
+import { addRange, NOTHING_WRITTEN, type Written } from '../folder/written.ts'
 import type { CutBlock } from '../rows/cut-block.ts'
 import { RangeFiles } from './range-files.ts'
 import { rowsOf } from './rows-of.ts'
@@ -23,27 +24,6 @@ export interface WriteJob {
   readonly onRange: (range: RangeEntry) => Promise<void>
 }
 
-/** What was written: ranges, blocks, files, rows and bytes of files. */
-export interface Written {
-  readonly ranges: number
-  readonly blocks: number
-  readonly files: number
-  readonly rows: number
-  readonly bytes: number
-}
-
-export const nothing: Written = { ranges: 0, blocks: 0, files: 0, rows: 0, bytes: 0 }
-
-export function addRange({ ranges, blocks, files, rows, bytes }: Written, range: RangeEntry): Written {
-  return {
-    ranges: ranges + 1,
-    blocks: blocks + range.to - range.from + 1,
-    files: files + range.files.length,
-    rows: range.files.reduce((sum, file) => sum + file.rows, rows),
-    bytes: range.files.reduce((sum, file) => sum + file.bytes, bytes),
-  }
-}
-
 /**
  * Fetches the blocks `from` to `to` and writes their files, one aligned range after another. When
  * it fails, the files of the range that it was in are removed.
@@ -51,7 +31,7 @@ export function addRange({ ranges, blocks, files, rows, bytes }: Written, range:
 export async function writeRanges(client: Client, job: WriteJob, { from, to }: BlockRange): Promise<Written> {
   const { dir, header, stream, checkFirst, beforePublish, onRange } = job
   const { cutter, createFile } = await rowsOf(dir, header, stream)
-  let written = nothing
+  let written = NOTHING_WRITTEN
   let isFirst = true
   let files: RangeFiles | undefined
   let proof: Proof | undefined

@@ -7,7 +7,7 @@ import { missingOf } from '../checks.ts'
 import { falsehood, kindOf } from '../falsehood.ts'
 import { type DatasetTable, tableNames, tables } from '../tables.ts'
 import { lookAt, reading } from './disk.ts'
-import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry } from './manifest.ts'
+import { type DatasetHeader, formats, MANIFEST, type Manifest, ManifestFile, parseManifest, type RangeEntry, readManifest } from './manifest.ts'
 
 const HASH = /^0x[0-9a-fA-F]{64}$/
 const SHA256 = /^[0-9a-f]{64}$/
@@ -15,6 +15,12 @@ const SHA256 = /^[0-9a-f]{64}$/
 const HEADER_FIELDS = ['schema', 'chainId', 'format', 'compression', 'from', 'blocksPerFile', 'tables', 'columns', 'checks']
 const RANGE_FIELDS = ['from', 'to', 'parentHash', 'firstHash', 'lastHash', 'files', 'checks', 'nulls', 'tool']
 const FILE_FIELDS = ['name', 'rows', 'bytes', 'sha256']
+
+/** The checked manifest of a folder; undefined if it has none. */
+export async function findManifest(dir: string): Promise<Manifest | undefined> {
+  // Its own digest first, which tells damage from what was never written by hexline.
+  return (await readManifest(dir)) && (await readCheckedManifest(dir))
+}
 
 /**
  * The manifest of a folder. Checks its own digest, the form of each field, that the ranges tile,

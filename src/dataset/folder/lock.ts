@@ -34,11 +34,11 @@ export async function lockFile(file: string): Promise<Lock> {
 }
 
 /** What to lock. Errors call it by its `name`; the lock itself is at `path`. */
-interface Place {
+interface LockTarget {
   readonly name: string
   readonly path: string
   /**
-   * Whether the process that the lock names may still use the place. `holder` is undefined for a
+   * Whether the process that the lock names may still use the target. `holder` is undefined for a
    * damaged lock.
    */
   isHeldBy(holder: Holder | undefined): Promise<boolean>
@@ -48,22 +48,22 @@ async function mayBeAlive(holder: Holder | undefined): Promise<boolean> {
   return holder === undefined || (await isAlive(holder))
 }
 
-async function take(place: Place): Promise<Lock> {
-  const { path } = place
+async function take(target: LockTarget): Promise<Lock> {
+  const { path } = target
   const mine = await thisProcess()
   const text = `${JSON.stringify(mine)}\n`
   for (;;) {
     if (await create(path, mine, text)) break
-    const found = await readLock(place.name, path)
+    const found = await readLock(target.name, path)
     // Released in the meantime.
     if (found === undefined) continue
-    await checkFree(place, found)
-    if (await takeOver(place, { found, mine, text })) break
+    await checkFree(target, found)
+    if (await takeOver(target, { found, mine, text })) break
   }
   return {
     async check() {
       if ((await readFile(path, 'utf8').catch(() => undefined)) !== text)
-        throw new Error(`${path} was removed or replaced while this process was writing: another process may use ${place.name}`)
+        throw new Error(`${path} was removed or replaced while this process was writing: another process may use ${target.name}`)
     },
     async release() {
       if ((await readFile(path, 'utf8').catch(() => undefined)) === text) await rm(path, { force: true }).catch(() => {})
@@ -121,14 +121,14 @@ async function createWithoutLinks(path: string, text: string): Promise<boolean> 
  * Replaces the lock that was found, of a process that no longer runs. Only one process at a time
  * may do so, and only if it still is that lock. False if it is not.
  */
-async function takeOver(place: Place, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
-  const { name, path } = place
+async function takeOver(target: LockTarget, { found, mine, text }: { found: string; mine: Holder; text: string }): Promise<boolean> {
+  const { name, path } = target
   const turn = `${path}.turn`
   if (!(await create(turn, mine, text))) {
     const other = await readLock(name, turn)
     if (other === undefined) return false
     const holder = holderOf(other)
-    if (holder !== undefined && (await place.isHeldBy(holder))) throw new Error(await heldBy(name, path, holder))
+    if (holder !== undefined && (await target.isHeldBy(holder))) throw new Error(await heldBy(name, path, holder))
     await rm(turn, { force: true })
     return false
   }
@@ -167,7 +167,7 @@ export async function checkUnlocked(dir: string): Promise<void> {
   if (found !== undefined) await checkFree({ name: dir, path, isHeldBy: mayBeAlive }, found)
 }
 
-async function checkFree({ name, path, isHeldBy }: Place, found: string): Promise<void> {
+async function checkFree({ name, path, isHeldBy }: LockTarget, found: string): Promise<void> {
   const holder = holderOf(found)
   if (await isHeldBy(holder)) throw new Error(await heldBy(name, path, holder))
 }

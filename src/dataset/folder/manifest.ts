@@ -92,8 +92,13 @@ export async function readManifest(dir: string): Promise<Manifest | undefined> {
   return parseManifest(await reading(path, () => readFile(path, 'utf8')), path)
 }
 
+/** What all ranges of a dataset have in common. */
+export function headerOf({ ranges: _, ...header }: Manifest): DatasetHeader {
+  return header
+}
+
 /**
- * Throws `IntegrityError` with `path` for a text that `ManifestText` did not write; `note` ends its
+ * Throws `IntegrityError` with `path` for a text that `ManifestFile` did not write; `note` ends its
  * message.
  */
 export function parseManifest(text: string, path: string, note = '; nothing was changed'): Manifest {

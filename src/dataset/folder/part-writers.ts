@@ -21,7 +21,8 @@ export interface PartWriter {
 }
 
 const PREFIX = 'writer-'
-const HOLDER = 'process.json'
+/** Its file in the folder of a writer. */
+export const HOLDER = 'process.json'
 
 /** How often a writer shows that it runs, in ms. */
 const REFRESH_MS = 60_000

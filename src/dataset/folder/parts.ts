@@ -8,7 +8,7 @@ import { kindOf } from '../falsehood.ts'
 import { readCheckedManifest } from './check-manifest.ts'
 import { lookAt, syncFolder, writing } from './disk.ts'
 import { LOCK } from './lock.ts'
-import { type DatasetHeader, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
+import { type DatasetHeader, headerOf, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
 import { checkNoWriters } from './part-writers.ts'
 import { hasFiles } from './whole-files.ts'
 
@@ -79,9 +79,7 @@ export async function readCommon(dir: string): Promise<DatasetHeader | undefined
   // A merge that was killed may have left the folder without it.
   if (!(await hasParts(dir))) return undefined
   const manifest = await readIn(dir, DATASET)
-  if (manifest === undefined) return undefined
-  const { ranges: _, ...header } = manifest
-  return header
+  return manifest && headerOf(manifest)
 }
 
 /** Says what all parts have in common, if no process has; `aside` is a folder that is not there. */

@@ -3,16 +3,16 @@ import { join, resolve } from 'node:path'
 import * as check from '../../check.ts'
 import { IntegrityError, OptionError } from '../../errors.ts'
 import { show } from '../../text.ts'
-import { addRange, nothing, type Written } from '../export/write-ranges.ts'
-import { readCheckedManifest } from '../folder/check-manifest.ts'
+import { findManifest } from '../folder/check-manifest.ts'
 import { checkAlike } from '../folder/check-same.ts'
 import { lookAt, syncFolder } from '../folder/disk.ts'
 import { checkEmpty, checkFiles, makeFolder, makeTableFolders, removeEmpty, removeLeftovers } from '../folder/folder.ts'
 import { LOCK, lockFolder } from '../folder/lock.ts'
-import { type DatasetHeader, lastOf, type Manifest, ManifestFile, readManifest } from '../folder/manifest.ts'
+import { type DatasetHeader, headerOf, lastOf, ManifestFile, readManifest } from '../folder/manifest.ts'
 import { checkNoWriters } from '../folder/part-writers.ts'
 import { type Goal, goalsIn, hasParts, hasPartsFolder, PARTS, partsIn, readCommon, readPart, removeParts } from '../folder/parts.ts'
 import { placeFile } from '../folder/place-file.ts'
+import { addRange, NOTHING_WRITTEN, type Written } from '../folder/written.ts'
 import { type Contradiction, contradictionIn, type Found, furthest, missingText, tile } from './join-parts.ts'
 
 /** Options of `mergeDataset`. */
@@ -93,7 +93,7 @@ async function isBegun(dir: string): Promise<boolean> {
 async function readSources(dirs: readonly string[], signal: AbortSignal | undefined): Promise<Source[]> {
   const sources: Source[] = []
   for (const dir of dirs) {
-    const manifest = (await readManifest(dir)) && (await readCheckedManifest(dir))
+    const manifest = await findManifest(dir)
     const common = (await hasParts(dir)) ? await readCommon(dir) : undefined
     const header = common ?? (manifest && headerOf(manifest))
     if (header === undefined) {
@@ -115,10 +115,6 @@ async function readSources(dirs: readonly string[], signal: AbortSignal | undefi
     sources.push({ dir, header, found, goals: [...(common === undefined ? [] : await goalsIn(dir)), { to: last, of: undefined }] })
   }
   return sources
-}
-
-function headerOf({ ranges: _, ...header }: Manifest): DatasetHeader {
-  return header
 }
 
 /** Joins what was found. Throws for what is missing or contradicts itself. */
@@ -157,7 +153,7 @@ async function write(dir: string, { header, ranges }: Joined, { signal, onProgre
   // A later merge knows by it that the files of a killed one are its own.
   if (!(await isBegun(dir))) await new ManifestFile(dir, { ...header, ranges: [] }).write()
   await makeTableFolders(dir, header.tables)
-  let summary = nothing
+  let summary = NOTHING_WRITTEN
   for (const found of ranges) {
     signal?.throwIfAborted()
     if (found.dir !== dir) for (const file of found.range.files) await placeFile(found.dir, dir, file)

@@ -5,7 +5,8 @@ import { DataFile, type Encode } from '../folder/data-file.ts'
 import type { DatasetFormat } from '../folder/manifest.ts'
 import type { CutBlock, CutTable, Wanted } from '../rows/cut-block.ts'
 import type { TableFile } from '../rows/table-file.ts'
-import type { DatasetTable } from '../tables.ts'
+import { type DatasetTable, listsApart } from '../tables.ts'
+import { createZstd } from '../zstd.ts'
 
 /** Size of a piece of a file, in bytes. */
 const PIECE = 1024 * 1024
@@ -18,21 +19,13 @@ const COMMA = 0x2c
 /** Level of gzip: higher ones cost several times as much for a few percent. */
 const GZIP_LEVEL = 4
 
-type CreateZstd = (() => Transform) | undefined
-
-/** Node's own Zstandard; undefined before 22.15 and 23.8. */
-const createZstd = (zlib as { createZstdCompress?: CreateZstd }).createZstdCompress
-
-/** Whether this Node.js can write `ndjson.zst`. */
-export const hasZstd: boolean = createZstd !== undefined
-
 const gzip = promisify<Buffer, { level: number }, Buffer>(zlib.gzip)
 
 /** Makes the encoder of one file. A piece without bytes is its last. */
 const encoders: Readonly<Partial<Record<DatasetFormat, () => Encode>>> = {
   // Each piece is a member, without a name or time.
   'ndjson.gz': () => (piece) => gzip(piece, { level: GZIP_LEVEL }),
-  'ndjson.zst': () => oneFrame((createZstd as NonNullable<CreateZstd>)()),
+  'ndjson.zst': () => oneFrame((createZstd as NonNullable<typeof createZstd>)()),
 }
 
 /** One frame for the whole file: Node's own decoder stops after the first one, without an error. */
@@ -54,13 +47,7 @@ function oneFrame(stream: Transform): Encode {
 
 /** What to find in the rows of a table for its lines. */
 export function wantedForLines(table: DatasetTable, tables: readonly DatasetTable[]): Wanted {
-  return { fields: [], others: false, apart: listsOf(table, tables) }
-}
-
-/** The fields of a table's rows that are rows of other tables. */
-function listsOf(table: DatasetTable, tables: readonly DatasetTable[]): readonly string[] {
-  if (table === 'blocks') return (['transactions', 'withdrawals'] as const).filter((list) => tables.includes(list))
-  return table === 'receipts' && tables.includes('logs') ? ['logs'] : []
+  return { fields: [], others: false, apart: listsApart(table, tables) }
 }
 
 /**

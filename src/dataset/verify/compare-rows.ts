@@ -6,7 +6,7 @@ import { falsehood } from '../falsehood.ts'
 import { type DatasetHeader, MANIFEST, type RangeEntry } from '../folder/manifest.ts'
 import type { Fields } from '../parquet/column-rows.ts'
 import { LARGEST_DECIMAL } from '../parquet/parquet-types.ts'
-import { type DatasetTable, fieldsElsewhere, tables } from '../tables.ts'
+import { type DatasetTable, listsApart, tables } from '../tables.ts'
 import { fileNamesOf } from './join-blocks.ts'
 import { isPlaced } from './table-rows.ts'
 import type { ChosenBlock } from './verify-range.ts'
@@ -126,7 +126,7 @@ function hashInManifest({ from, to, firstHash, lastHash }: RangeEntry, number: b
 
 /** The fields of a line, and of the node's reply, that are not rows of another table. */
 function fieldsOfLine({ tables: stored }: DatasetHeader, table: DatasetTable, row: Fields, theirs: Fields): string[] {
-  const apart = fieldsElsewhere[table].filter((name) => stored.includes(name as DatasetTable))
+  const apart = listsApart(table, stored)
   const names = new Set([...Object.keys(row), ...Object.keys(theirs).filter((name) => !ADDED.has(name))])
   return [...names].filter((name) => !apart.includes(name))
 }

@@ -2,7 +2,7 @@ import { plain } from '../../verify/mismatch.ts'
 import { falsehood } from '../falsehood.ts'
 import type { DatasetHeader, RangeEntry } from '../folder/manifest.ts'
 import type { Fields } from '../parquet/column-rows.ts'
-import type { DatasetTable } from '../tables.ts'
+import { type DatasetTable, numberColumn } from '../tables.ts'
 import { isPlaced, type Row, readRows, type TableSource } from './table-rows.ts'
 
 /** The rows of a block in each table that is stored; undefined for tables that cannot be joined. */
@@ -108,7 +108,7 @@ class Cursor {
   }
 
   #misplaced(block: bigint, found: bigint, expected: string): Error {
-    const name = this.#table === 'blocks' ? 'number' : 'blockNumber'
+    const name = numberColumn(this.#table)
     return falsehood({ file: this.#file, block }, `row ${this.#before + this.#next}: ${name}`, plain(expected), plain(`${found}`))
   }
 }

@@ -5,12 +5,12 @@ import type { Decode } from '../../eth/codec/schema.ts'
 import { decodeLog, decodeReceipt, decodeTransaction, decodeUncle, decodeWithdrawal } from '../../eth/objects.ts'
 import { plain } from '../../verify/mismatch.ts'
 import { falsehood, type Place, undecodable } from '../falsehood.ts'
-import type { DatasetHeader, FileEntry, RangeEntry } from '../folder/manifest.ts'
+import { type DatasetHeader, type FileEntry, MANIFEST, type RangeEntry } from '../folder/manifest.ts'
 import { readLines } from '../ndjson/read-lines.ts'
 import { ColumnRows, type FieldDecoders, type Fields } from '../parquet/column-rows.ts'
 import { readParquet } from '../parquet/read-parquet.ts'
 import { withExactNumbers } from '../rows/exact-numbers.ts'
-import { type DatasetTable, fieldsElsewhere, tables } from '../tables.ts'
+import { type DatasetTable, listsApart, numberColumn, tables } from '../tables.ts'
 
 /** A row with its fields decoded; those of columns that are not stored are absent. */
 export interface Row {
@@ -43,7 +43,7 @@ const BATCH = 256
 
 /** Whether the rows of a table say which block they are of. */
 export function isPlaced({ columns }: DatasetHeader, table: DatasetTable): boolean {
-  return columns === null || (columns[table] ?? []).includes(table === 'blocks' ? 'number' : 'blockNumber')
+  return columns === null || (columns[table] ?? []).includes(numberColumn(table))
 }
 
 /**
@@ -71,7 +71,7 @@ async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGen
     }
   }
   const place = { file: file.name }
-  const apart = fieldsApart(table, header.tables)
+  const apart = listsApart(table, header.tables)
   let row = 0
   for await (const lines of readLines(dir, file.name, header.format)) {
     const rows: Row[] = []
@@ -84,11 +84,6 @@ async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGen
     }
     yield rows
   }
-}
-
-/** The lists of a row that have tables of their own. */
-function fieldsApart(table: DatasetTable, stored: readonly DatasetTable[]): readonly string[] {
-  return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))
 }
 
 async function* rowsOfColumns({ dir, header, range, table, file, onMisfit }: TableSource): AsyncGenerator<readonly Row[]> {
@@ -118,7 +113,7 @@ async function* rowsOfColumns({ dir, header, range, table, file, onMisfit }: Tab
   for (const column of columns) {
     const name = `${table}.${column.name}`
     const [said = 0, counted = 0] = [range.nulls[name], make.nulls[name]]
-    if (make.counts(column) && said !== counted) throw falsehood({ file: 'manifest.json' }, `ranges.nulls.${name}`, counted, said, `, for ${file.name}`)
+    if (make.counts(column) && said !== counted) throw falsehood({ file: MANIFEST }, `ranges.nulls.${name}`, counted, said, `, for ${file.name}`)
   }
 }
 
@@ -142,7 +137,7 @@ function fieldDecoders(table: DatasetTable): FieldDecoders {
 }
 
 function numbered(place: Place, table: DatasetTable, row: number, fields: Fields): Row {
-  const name = table === 'blocks' ? 'number' : 'blockNumber'
+  const name = numberColumn(table)
   const value = fields[name]
   const number = typeof value === 'bigint' ? value : decoding(place, row, () => ({ number: decodeQuantity(value) })).number
   return { number: number as bigint, fields }

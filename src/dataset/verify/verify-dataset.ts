@@ -7,9 +7,9 @@ import { OptionError } from '../../errors.ts'
 import { shellWord } from '../../text.ts'
 import { readCheckedManifest } from '../folder/check-manifest.ts'
 import { checkIsFolder } from '../folder/folder.ts'
-import { MANIFEST, type Manifest, type RangeEntry } from '../folder/manifest.ts'
+import { headerOf, MANIFEST, type Manifest, type RangeEntry } from '../folder/manifest.ts'
 import { hasParts } from '../folder/parts.ts'
-import { hasZstd } from '../ndjson/ndjson-files.ts'
+import { hasZstd } from '../zstd.ts'
 import { CheckCounts } from './check-counts.ts'
 import { checkFolder } from './check-files.ts'
 import { compareRows } from './compare-rows.ts'
@@ -83,7 +83,7 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
   const counts = new CheckCounts()
   const sums = { files: 0, rows: 0, bytes: 0 }
   let done = 0
-  const { ranges: _, ...header } = manifest
+  const header = headerOf(manifest)
   await verifyRanges(
     {
       ...{ dir: job.dir, header, ranges, senders, signal, chosen },

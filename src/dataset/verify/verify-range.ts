@@ -2,6 +2,7 @@ import { isSame } from '../../verify/mismatch.ts'
 import type { SenderOf } from '../../verify/sender.ts'
 import { falsehood } from '../falsehood.ts'
 import { type DatasetHeader, MANIFEST, type RangeEntry } from '../folder/manifest.ts'
+import { numberColumn } from '../tables.ts'
 import { BlockChecker } from './check-block.ts'
 import type { CheckCounts } from './check-counts.ts'
 import { checkDigest } from './check-files.ts'
@@ -34,7 +35,7 @@ export async function verifyRange({ dir, header, senderOf, signal, chosen, onBlo
   const files = fileNamesOf(header, range)
   const checker = new BlockChecker(header, senderOf)
   const isLinked = ['number', 'hash', 'parentHash'].every((name) => checker.stores(`blocks.${name}`))
-  const unplaced = header.tables.filter((table) => !isPlaced(header, table)).map((table) => `${table}.${table === 'blocks' ? 'number' : 'blockNumber'}`)
+  const unplaced = header.tables.filter((table) => !isPlaced(header, table)).map((table) => `${table}.${numberColumn(table)}`)
   let parent: string | undefined = range.parentHash
   for await (const block of joinBlocks(dir, header, range, { onMisfit: (column) => counts.addUncovered(column) })) {
     signal?.throwIfAborted()

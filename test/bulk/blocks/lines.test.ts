@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeBlocks, makeReceipts } from '../../../bench/made-blocks.ts'
 import { decodersOf } from '../../../src/bulk/blocks/fields.ts'
 import { blockLines } from '../../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../../src/bulk/get-blocks.ts'
 import { createCopier } from '../../../src/eth/codec/reader.ts'
 import { hexOf, startChain } from '../../support/chain-server.ts'
 import { runs } from '../../support/runs.ts'
@@ -150,7 +150,7 @@ describe('lines of a chain', () => {
     await using client = createClient(url, { retry: { baseDelayMs: 1, maxDelayMs: 2 } })
     asked = 0
     let text = ''
-    for await (const pieces of blockLines(client, checkOptions({ from: 2, to: 3, transactions: 'full', ...options }))) text += Buffer.concat(pieces)
+    for await (const pieces of blockLines(client, checkBlockOptions({ from: 2, to: 3, transactions: 'full', ...options }))) text += Buffer.concat(pieces)
     return text
   }
 

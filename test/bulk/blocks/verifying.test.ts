@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { blockLines } from '../../../src/bulk/blocks/lines.ts'
-import { checkOptions } from '../../../src/bulk/get-blocks.ts'
+import { checkBlockOptions } from '../../../src/bulk/get-blocks.ts'
 import { IntegrityError, OptionError } from '../../../src/index.ts'
 import { type GetBlocksOptions, getBlocks, type Progress } from '../../../src/index-bulk.ts'
 import type { ChainServer } from '../../support/chain-server.ts'
@@ -122,7 +122,7 @@ describe("getBlocks with verify: 'full'", () => {
   test('verifies the lines of an export', async () => {
     const lines = async (server: ChainServer) => {
       let count = 0
-      for await (const _ of blockLines(clientOf(server.url), checkOptions(whole))) count++
+      for await (const _ of blockLines(clientOf(server.url), checkBlockOptions(whole))) count++
       return count
     }
     expect(await lines(await start())).toBe(LAST + 1)

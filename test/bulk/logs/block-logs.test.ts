@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { decodedLogs } from '../../../src/bulk/get-logs.ts'
 import { BlockLogsFetcher } from '../../../src/bulk/logs/block-logs.ts'
+import { decodedLogs } from '../../../src/bulk/logs/decoded-logs.ts'
 import { type ChainOptions, chainAnswer } from '../../support/chain-server.ts'
 import { clientOf, errorOf, serve } from '../../support/server.ts'
 

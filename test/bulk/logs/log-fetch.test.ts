@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { decodedLogs } from '../../../src/bulk/get-logs.ts'
 import type { LogSpan } from '../../../src/bulk/logs/check-logs.ts'
+import { decodedLogs } from '../../../src/bulk/logs/decoded-logs.ts'
 import { LogFetcher, type PartedSpan } from '../../../src/bulk/logs/log-fetch.ts'
 import { checkFilter } from '../../../src/bulk/logs/log-filter.ts'
 import { RangeLimits } from '../../../src/bulk/logs/range-limits.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodedLogs } from '../../../src/bulk/get-logs.ts'
+import { decodedLogs } from '../../../src/bulk/logs/decoded-logs.ts'
 import { copiedLogs } from '../../../src/bulk/logs/log-lines.ts'
 
 const word = `0x${'1'.repeat(64)}`

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import zlib from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createLines, hasZstd, wantedForLines } from '../../../src/dataset/ndjson/ndjson-files.ts'
+import { createLines, wantedForLines } from '../../../src/dataset/ndjson/ndjson-files.ts'
 import { blockCutter } from '../../../src/dataset/rows/cut-block.ts'
 import type { DatasetTable } from '../../../src/dataset/tables.ts'
+import { hasZstd } from '../../../src/dataset/zstd.ts'
 
 let dir: string
 beforeEach(async () => {

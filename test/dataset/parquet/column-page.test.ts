@@ -2,9 +2,9 @@ import zlib from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { describe, expect, it } from 'vitest'
-import { hasZstd } from '../../../src/dataset/ndjson/ndjson-files.ts'
 import { ColumnPage, readPage } from '../../../src/dataset/parquet/column-page.ts'
 import { type Codec, loadParquet, pageHeader } from '../../../src/dataset/parquet/parquet-form.ts'
+import { hasZstd } from '../../../src/dataset/zstd.ts'
 import { pageOf, type Stored, storedIn } from '../../support/column-page.ts'
 
 // Whole files are read in read-parquet.test.ts.

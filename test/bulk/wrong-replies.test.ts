@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { WrongReplies } from '../../../src/bulk/blocks/wrong-replies.ts'
-import { getBlocks } from '../../../src/bulk/get-blocks.ts'
-import { getLogs } from '../../../src/index-bulk.ts'
-import { type ChainOptions, chainAnswer, type SeenCall } from '../../support/chain-server.ts'
-import { startLogChain, tokens } from '../../support/log-chain.ts'
-import { randomFrom } from '../../support/random.ts'
-import { errorOf, clientOf as realClientOf } from '../../support/server.ts'
-import { virtualWorld } from '../../support/virtual-server.ts'
+import { getBlocks } from '../../src/bulk/get-blocks.ts'
+import { WrongReplies } from '../../src/bulk/wrong-replies.ts'
+import { getLogs } from '../../src/index-bulk.ts'
+import { type ChainOptions, chainAnswer, type SeenCall } from '../support/chain-server.ts'
+import { startLogChain, tokens } from '../support/log-chain.ts'
+import { randomFrom } from '../support/random.ts'
+import { errorOf, clientOf as realClientOf } from '../support/server.ts'
+import { virtualWorld } from '../support/virtual-server.ts'
 
 const { serve, clientOf, sleep, clock } = virtualWorld()
 

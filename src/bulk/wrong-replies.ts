@@ -1,5 +1,5 @@
-import type { Client } from '../../client/client.ts'
-import { backoffOf, clockOf, connectionsOf, deadlineOf, napOf } from '../../client/internals.ts'
+import type { Client } from '../client/client.ts'
+import { backoffOf, clockOf, connectionsOf, deadlineOf, napOf } from '../client/internals.ts'
 
 /** Waits before a question is given up: with the default of `retry`, 2.25 s in all. */
 const MOST_WAITS = 4

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Tasks } from '../../src/bulk/tasks.ts'
+import { Tasks } from '../../../src/bulk/logs/tasks.ts'
 
 describe('tasks', () => {
   it('run at the same time, up to a number of them', async () => {
