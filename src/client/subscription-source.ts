@@ -41,8 +41,7 @@ export function unsubscribe(subscription: LiveSubscription, { post }: Subscripti
   const { id } = subscription
   const method = 'eth_unsubscribe'
   // Sent first: the socket is not to be closed as unused before.
-  if (id !== undefined) postAlone(post, { method, params: [id] }).catch(() => {})
-  subscription.stop()
+  subscription.stop(id === undefined ? undefined : postAlone(post, { method, params: [id] }))
 }
 
 /** Resolves when the endpoint, which may be used, answers a question asked now. */

@@ -23,7 +23,8 @@ export interface WebSocketOptions extends SessionOptions {
 export interface WebSocketExchange extends Exchange {
   /**
    * Calls `subscribe`, which sends `eth_subscribe` by this exchange and resolves to the id. Passes
-   * on each notification with this id, also one that came before the reply.
+   * on each notification with this id, also one that came before the reply. Calls it again where
+   * the id is one that the node was asked to end.
    */
   listen(subscribe: () => Promise<string>, listener: SubscriptionListener): Promise<LiveSubscription>
 }
@@ -76,9 +77,16 @@ class SocketExchange implements WebSocketExchange {
   async listen(subscribe: () => Promise<string>, listener: SubscriptionListener): Promise<LiveSubscription> {
     this.#subscribing++
     try {
-      const id = await subscribe()
-      // Nothing but microtasks has run since the reply: no other socket has answered meanwhile.
-      return (this.#lastAnswered as Session).subscribe(id, listener)
+      for (;;) {
+        const id = await subscribe()
+        // Nothing but microtasks has run since the reply: no other socket has answered meanwhile.
+        const session = this.#lastAnswered as Session
+        const end = session.endOf(id)
+        if (end === undefined) return session.subscribe(id, listener)
+        // Some nodes, such as Hedera's relay, give the id of an equal subscription that they have,
+        // which ends now. What still comes with this id may be of the old one.
+        await end
+      }
     } finally {
       if (--this.#subscribing === 0) for (const session of this.#sessions) session.forgetUnclaimed()
     }

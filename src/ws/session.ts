@@ -81,6 +81,11 @@ export class Session implements SocketHandler, Sender {
     return live
   }
 
+  /** As of `Subscriptions`. */
+  endOf(id: string): Promise<void> | undefined {
+    return this.#subscriptions.endOf(id)
+  }
+
   forgetUnclaimed(): void {
     this.#subscriptions.forgetUnclaimed()
   }

@@ -1,3 +1,4 @@
+import * as timers from 'node:timers'
 import { type HexlineError, IntegrityError } from '../errors.ts'
 import { show } from '../text.ts'
 import { Unclaimed } from './unclaimed.ts'
@@ -28,12 +29,18 @@ export interface LiveSubscription {
    * otherwise.
    */
   readonly id: string | undefined
-  /** Notifications that come from now on are dropped. */
-  stop(): void
+  /**
+   * Notifications that come from now on are dropped. `unsubscribed` settles with the reply to
+   * `eth_unsubscribe`, if the node was asked.
+   */
+  stop(unsubscribed?: Promise<unknown>): void
 }
 
 /** The start of a notification as most nodes write it, with the id of its subscription. */
 const USUAL_NOTIFICATION = /^\{"jsonrpc":"2\.0","method":"eth_subscription","params":\{"subscription":"([^"\\]+)","result":/
+
+/** Node.js's own: test frameworks replace the global one with a fake clock that stands still. */
+const { setImmediate } = timers
 
 /** The subscriptions of one socket, and the notifications that came before their ids. */
 export class Subscriptions {
@@ -42,6 +49,8 @@ export class Subscriptions {
   readonly #isSubscribing: () => boolean
   /** By id. A node may give the same id to equal subscriptions. */
   readonly #listeners = new Map<string, SubscriptionListener[]>()
+  /** By ids for which the reply to `eth_unsubscribe` has not come. */
+  readonly #ending = new Map<string, Promise<void>>()
   readonly #unclaimed = new Unclaimed()
 
   constructor(endpoint: string, isSubscribing: () => boolean) {
@@ -63,13 +72,19 @@ export class Subscriptions {
       get id() {
         return isLive() && sharing.length === 1 ? id : undefined
       },
-      stop: () => {
+      stop: (unsubscribed) => {
         if (!isLive()) return
         sharing.splice(sharing.indexOf(listener), 1)
         if (sharing.length === 0) this.#listeners.delete(id)
+        if (unsubscribed !== undefined) this.#end(id, unsubscribed)
         onStop()
       },
     }
+  }
+
+  /** Settles when the node has ended the subscription with this id; undefined if it need not. */
+  endOf(id: string): Promise<void> | undefined {
+    return this.#ending.get(id)
   }
 
   /** Passes on the notifications that came before the id of this subscription. */
@@ -94,7 +109,7 @@ export class Subscriptions {
     // Each listener decodes its result in place, and needs one of its own.
     if (listeners !== undefined)
       for (const [i, listener] of [...listeners].entries()) listener.notified(i === 0 ? result : notificationOf(text).result, message.length)
-    else if (this.#isSubscribing()) this.#unclaimed.add(id, result, message.length)
+    else if (this.#isSubscribing() && !this.#ending.has(id)) this.#unclaimed.add(id, result, message.length)
   }
 
   /** The socket has ended, and all subscriptions with it. */
@@ -102,6 +117,15 @@ export class Subscriptions {
     const lost = [...this.#listeners.values()].flatMap((sharing) => sharing.splice(0))
     this.#listeners.clear()
     for (const listener of lost) listener.lost(error)
+  }
+
+  #end(id: string, unsubscribed: Promise<unknown>): void {
+    const end = unsubscribed
+      .catch(() => {})
+      // A reply to `eth_subscribe` that has come together with this one is looked at first.
+      .then(() => new Promise<void>((resolve) => void setImmediate(resolve)))
+      .then(() => void this.#ending.delete(id))
+    this.#ending.set(id, end)
   }
 
   #sameId(id: string): IntegrityError {

@@ -174,6 +174,30 @@ describe('leaving', () => {
     expect((await server.received(2)).entries).toMatchObject([{ method: 'eth_unsubscribe', params: ['0x1'] }])
   })
 
+  test('while the same is subscribed to subscribes again where the node gives the id that it is about to end', async () => {
+    const server = await serveWebSocket(() => {})
+    const client = clientOf(server.url)
+    const [old, next] = [client.subscribe('newHeads'), client.subscribe('newHeads')]
+    const before = take(old, 1)
+    const { peer } = await server.received(1)
+    const answer = async (n: number, result: unknown) => peer.send({ jsonrpc: '2.0', id: (await server.received(n)).entries[0]?.id, result })
+    await answer(1, '0x1')
+    peer.notify('0x1', header(1))
+    await before
+    const after = take(next, 1)
+    await server.received(2)
+    await old.return()
+    await server.received(3)
+    await answer(2, '0x1')
+    peer.notify('0x1', header(2))
+    await answer(3, true)
+    await answer(4, '0x1')
+    peer.notify('0x1', header(3))
+    expect(await after).toMatchObject([{ number: 3n }])
+    const methods = server.messages.map(({ entries }) => entries[0]?.method)
+    expect(methods).toEqual(['eth_subscribe', 'eth_subscribe', 'eth_unsubscribe', 'eth_subscribe'])
+  })
+
   test('before it began sends nothing', async () => {
     const server = await serveWebSocket(node())
     const heads = clientOf(server.url).subscribe('newHeads')
