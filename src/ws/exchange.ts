@@ -69,6 +69,7 @@ class SocketExchange implements WebSocketExchange {
     return new Promise((resolve, reject) => {
       const pending = new Pending(this.#options, request, signal, resolve, reject)
       if (pending.isSettled) return
+      this.#session?.replaceIfMute()
       if (this.#session !== undefined) this.#session.send(pending)
       else void this.#sendWhenOpen(pending)
     })

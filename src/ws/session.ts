@@ -41,6 +41,11 @@ export class Session implements SocketHandler, Sender {
   #lastId = Number.NaN
   #isReplaced = false
   /**
+   * When the first of the requests that were given up would have timed out. No reply has come since
+   * it was sent.
+   */
+  #muteAt = Number.POSITIVE_INFINITY
+  /**
    * A message that answers one of these requests, but does not say which: the one that is left when
    * all others have been answered.
    */
@@ -78,7 +83,14 @@ export class Session implements SocketHandler, Sender {
     listener.started()
     this.#subscriptions.claim(id, listener)
     if (this.#endedBy !== undefined) this.#subscriptions.lose(this.#endedBy)
-    return live
+    const isReplaced = () => this.#isReplaced
+    return {
+      // What is sent now goes to another socket, on which the id may be that of another one.
+      get id() {
+        return isReplaced() ? undefined : live.id
+      },
+      stop: live.stop,
+    }
   }
 
   /** As of `Subscriptions`. */
@@ -95,9 +107,21 @@ export class Session implements SocketHandler, Sender {
    */
   gaveUp(pending: Pending, hasTimedOut: boolean): void {
     this.#socket.leave()
-    const isMute = hasTimedOut && pending.answersBefore === this.#answers
+    const isUnheard = pending.answersBefore === this.#answers
+    if (isUnheard) this.#muteAt = Math.min(this.#muteAt, pending.at)
     // No reply at all has come since it was sent: another socket may lead to a server that works.
-    if (isMute || this.#unanswered.length > MOST_UNANSWERED) this.#replace()
+    if ((isUnheard && hasTimedOut) || this.#unanswered.length > MOST_UNANSWERED) this.#replace()
+    this.#endIfUnused()
+  }
+
+  /**
+   * Makes room for another socket where no reply has come for as long as a request may take. None
+   * needs to have timed out: all callers may have had shorter deadlines. Notifications do not show
+   * that requests are answered.
+   */
+  replaceIfMute(): void {
+    if (this.#muteAt > this.#options.alarms.clock.now()) return
+    this.#replace()
     this.#endIfUnused()
   }
 
@@ -172,6 +196,7 @@ export class Session implements SocketHandler, Sender {
   #answer(pending: Pending, outcome: HttpReply | HexlineError): void {
     remove(this.#unanswered, pending)
     this.#answers++
+    this.#muteAt = Number.POSITIVE_INFINITY
     this.#owner.answered(this)
     if (!pending.isSettled) {
       this.#socket.leave()

@@ -25,7 +25,7 @@ export interface SubscriptionListener {
 /** A subscription that a node has. */
 export interface LiveSubscription {
   /**
-   * Its id, as long as its socket is open, and no other subscription has the same; undefined
+   * Its id, as long as its socket takes requests, and no other subscription has the same; undefined
    * otherwise.
    */
   readonly id: string | undefined
