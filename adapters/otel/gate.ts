@@ -41,9 +41,14 @@ export class Gate {
 
   /** The context of the span of a call that begins now; undefined for a call without a span. */
   parentOf(priority: 'interactive' | 'bulk', now: number): Context | undefined {
+    // First, and apart: in a loop of small calls, most of them go no further.
+    return this.#lookUps.isLeft(now) ? this.#lookUp(priority, now) : undefined
+  }
+
+  #lookUp(priority: 'interactive' | 'bulk', now: number): Context | undefined {
     const isLeft = this.#all.isLeft(now)
     const isLeftWithin = priority === 'interactive' && this.#within.isLeft(now)
-    if ((!isLeft && !isLeftWithin) || !this.#lookUps.isLeft(now)) return undefined
+    if (!isLeft && !isLeftWithin) return undefined
     this.#lookUps.take(now)
     const parent = context.active()
     if (parent === ROOT_CONTEXT && !isLeft) return undefined

@@ -6,8 +6,6 @@ import { type CallWatcher, watchCalls } from '../../src/rpc/call-watchers.ts'
 import { numbered } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
-const POST_DURATION = 'post.duration'
-
 /** What has been counted with one meter, and continues to be. */
 interface Measured {
   readonly recorder: Recorder
@@ -41,7 +39,7 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
 
 function begin(meter: Meter): Measured {
   const durations = postDurations(meter)
-  const recorder = record(durations.add)
+  const recorder = record('sum', durations.add)
   try {
     observe(meter, recorder, durations)
   } catch (error) {
@@ -54,15 +52,13 @@ function begin(meter: Meter): Measured {
 
 /** Gives the recorder's figures to the meter whenever it collects them. */
 function observe(meter: Meter, recorder: Recorder, durations: PostDurations): void {
-  const observed = recorder.metrics.filter(({ name }) => name !== POST_DURATION).map((metric) => [metric, observableOf(meter, metric)] as const)
+  // The only histogram is that of the POSTs, which `durations` records.
+  const metrics = recorder.metrics.filter((metric) => metric.type !== 'histogram')
+  const observed = metrics.map((metric) => [metric, observableOf(meter, metric)] as const)
   const callback: BatchObservableCallback = (result) => {
     durations.collected()
-    for (const [metric, observable] of observed) {
-      if (metric.type === 'histogram') {
-        for (const [labels, { sum }] of metric.series) result.observe(observable, sum, labelled(metric.labels, labels))
-        continue
-      }
-      for (const [labels, { value }] of metric.series) result.observe(observable, value, labelled(metric.labels, labels))
+    for (const [{ series, labels: names }, observable] of observed) {
+      for (const [labels, { value }] of series) result.observe(observable, value, labelled(names, labels))
     }
   }
   meter.addBatchObservableCallback(
@@ -73,7 +69,6 @@ function observe(meter: Meter, recorder: Recorder, durations: PostDurations): vo
 
 function observableOf(meter: Meter, { type, name, help, unit }: Metric): Observable {
   const options = { description: help, unit }
-  if (type === 'histogram') return meter.createObservableCounter(`hexline.${name}.sum`, options)
   return type === 'counter' ? meter.createObservableCounter(`hexline.${name}`, options) : meter.createObservableGauge(`hexline.${name}`, options)
 }
 
@@ -101,7 +96,7 @@ interface PostDurations {
  */
 function postDurations(meter: Meter): PostDurations {
   const description = 'From the start of a POST to the end of its reply.'
-  const histogram = meter.createHistogram(`hexline.${POST_DURATION}`, { description, unit: 's', advice: ADVICE })
+  const histogram = meter.createHistogram('hexline.post.duration', { description, unit: 's', advice: ADVICE })
   const waiting = new Map<string, number[]>()
   const flush = () => {
     for (const [endpoint, all] of waiting) {

@@ -1,4 +1,4 @@
-import { type Attributes, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
+import { type Attributes, type Context, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
 import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
@@ -20,16 +20,19 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const posts = new Set<Span>()
   const gate = new Gate(options)
 
+  const start = (id: number, method: string, priority: CallEvent['priority'], parent: Context): void => {
+    const name = rpcMethod(method)
+    // The name of a span must have few values: that of the protocol, where the method is not known.
+    const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
+    const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
+    if (span.isRecording()) calls.set(id, span)
+  }
+
   const unwatch = watchCalls({
+    // Apart from `start`, and short: every call runs it.
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      if (parent === undefined) return
-      const name = rpcMethod(method)
-      // The name of a span must have few values: that of the protocol, where the method is not
-      // known.
-      const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
-      const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
-      if (span.isRecording()) calls.set(id, span)
+      if (parent !== undefined) start(id, method, priority, parent)
     },
 
     ended(id, _method, outcome, endpoint, attempts, _durationMs, bytes, failure) {

@@ -2,7 +2,7 @@ import { isKnown } from '../eth/methods.ts'
 import type { PostEnd } from '../rpc/call-watchers.ts'
 import type { CallEvent, RetryEvent, RouteEvent, ThrottleEvent } from '../rpc/events.ts'
 import { counter, gauge, histogram, type Metric, SECONDS, single } from './metric.ts'
-import { Histogram, Series, type Value } from './series.ts'
+import { type Adding, Histogram, Series, Sum, type Value } from './series.ts'
 
 /** Most endpoints with labels of their own: programs may take URLs from their users. */
 const MOST_ENDPOINTS = 100
@@ -13,13 +13,17 @@ const OTHER = 'other'
 /** Is told the duration of a POST, in seconds, and the label of its endpoint. */
 export type OnPost = (seconds: number, endpoint: string) => void
 
+/** What is kept of the durations of calls. */
+export type CallDurations = 'histogram' | 'sum'
+
 /**
  * The figures of all metrics. Every label has few values: names of endpoints (host and port),
  * methods of the table, kinds of failures.
  */
 export class Figures {
   readonly #calls = values(4)
-  readonly #callSeconds = histograms(1)
+  readonly #callSeconds: Series<Adding>
+  readonly #callDuration: Metric
   readonly #resultBytes = values(1)
   readonly #posts = values(2)
   readonly #postSeconds = histograms(1)
@@ -44,8 +48,18 @@ export class Figures {
   #ofLastEndpoint: PostFigures | undefined
 
   /** `onPost` is told of each POST. */
-  constructor(onPost: OnPost | undefined) {
+  constructor(callDurations: CallDurations, onPost: OnPost | undefined) {
     this.#onPost = onPost
+    const help = 'From a call to its end: queueing, attempts, and the waits between them.'
+    if (callDurations === 'histogram') {
+      const seconds = histograms(1)
+      this.#callSeconds = seconds
+      this.#callDuration = histogram('call.duration', help, ['method'], seconds)
+    } else {
+      const seconds = new Series(1, () => new Sum())
+      this.#callSeconds = seconds
+      this.#callDuration = counter('call.duration.sum', help, 's', ['method'], seconds)
+    }
   }
 
   /** Number of calls that have ended. */
@@ -103,7 +117,7 @@ export class Figures {
   metrics(inFlight: { readonly calls: () => number; readonly posts: () => number }): readonly Metric[] {
     return [
       counter('calls', 'Calls that have ended, after all their attempts.', '{call}', ['endpoint', 'method', 'outcome', 'kind'], this.#calls),
-      histogram('call.duration', 'From a call to its end: queueing, attempts, and the waits between them.', ['method'], this.#callSeconds),
+      this.#callDuration,
       gauge('calls.in_flight', 'Calls that have not ended yet.', '{call}', [], single(inFlight.calls)),
       counter(
         'result.size',
@@ -193,7 +207,7 @@ class PostFigures {
 
 /** The figures of one method. */
 class MethodFigures {
-  readonly #seconds: Histogram
+  readonly #seconds: Adding
   readonly #bytes: Value
   readonly #countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value
   /** Counts of answered calls by the name of the endpoint, and the one that was last used. */
@@ -201,7 +215,7 @@ class MethodFigures {
   #lastEndpoint = ''
   #last: Value = { value: 0 }
 
-  constructor(seconds: Histogram, bytes: Value, countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value) {
+  constructor(seconds: Adding, bytes: Value, countOf: (endpoint: string | undefined, outcome: CallEvent['outcome'], kind: string | undefined) => Value) {
     this.#seconds = seconds
     this.#bytes = bytes
     this.#countOf = countOf

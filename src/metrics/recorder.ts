@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type PostEnd, watchCalls } from '../rpc/call-watchers.ts'
 import { type Events, numbered } from '../rpc/events.ts'
-import { Figures, type OnPost } from './figures.ts'
+import { type CallDurations, Figures, type OnPost } from './figures.ts'
 import type { Metric } from './metric.ts'
 
 /** Counts what the process's clients do, from `record` to `stop`, and again from `resume` on. */
@@ -27,8 +27,8 @@ interface Run {
  * Counts what all clients of this process do from now on. `onPost` is given the duration of each
  * POST, in seconds, with the label of its endpoint.
  */
-export function record(onPost?: OnPost): Recorder {
-  const figures = new Figures(onPost)
+export function record(callDurations: CallDurations = 'histogram', onPost?: OnPost): Recorder {
+  const figures = new Figures(callDurations, onPost)
   const listeners: { readonly [Name in keyof Events]?: (event: Events[Name]) => void } = {
     'hexline:retry': (event) => figures.retried(event),
     'hexline:throttle': (event) => figures.throttled(event),

@@ -53,8 +53,22 @@ export interface Value {
   value: number
 }
 
+/** Takes in values, such as durations. */
+export interface Adding {
+  add(value: number): void
+}
+
+/** The sum of values, which costs each call less than a histogram does. */
+export class Sum implements Value, Adding {
+  value = 0
+
+  add(value: number): void {
+    this.value += value
+  }
+}
+
 /** How many values lie in each of several intervals, and their sum. */
-export class Histogram {
+export class Histogram implements Adding {
   /** Of values up to each bound, and above all of them; not cumulative. */
   readonly counts: number[]
   sum = 0

@@ -87,7 +87,10 @@ function bytesOf(outcomes: readonly Outcome[]): number {
 /** How many calls failed, by kind. */
 function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {
   const failures: Partial<Record<ErrorKind, number>> = {}
-  // A result is told from an error by one look, and from a failure of either build by several.
-  for (const outcome of outcomes) if (outcome instanceof Error && isFailure(outcome)) failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
+  for (const outcome of outcomes) {
+    // Most outcomes are results, which their method tells faster than their class.
+    if (typeof (outcome as Partial<Reply> | null | undefined)?.take === 'function' || !isFailure(outcome)) continue
+    failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
+  }
   return failures
 }
