@@ -112,7 +112,8 @@ export class MessageWatch implements Alarm {
   #checkIn(ms: number): void {
     const { alarms } = this.#options
     alarms.unset(this)
-    this.at = alarms.clock.now() + ms
+    // A remainder from rounding would be no time at all on the clock.
+    this.at = alarms.clock.now() + Math.max(1, ms)
     alarms.set(this)
   }
 }
