@@ -150,7 +150,8 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
   #wakeIn(ms: number): void {
     const { alarms } = this.#options
     alarms.unset(this)
-    this.at = Math.min(this.#timeoutAt, alarms.clock.now() + ms)
+    // A remainder from rounding would be no time at all on the clock.
+    this.at = Math.min(this.#timeoutAt, alarms.clock.now() + Math.max(1, ms))
     alarms.set(this)
   }
 
