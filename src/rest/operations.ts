@@ -110,17 +110,18 @@ export interface TransactionParams {
 
 /**
  * Gets a transaction by its hash, or null if the service does not know it (HTTP 404). Service
- * specification, operation 2. Rejects at once for invalid parameters. A 404 with a page, or with
+ * specification, operation 2. Throws at once for invalid parameters. A 404 with a page, or with
  * the message that there is no such path, is a `ServiceError`: the address is wrong.
  */
-export async function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
+export function getTransaction(service: Service, params: TransactionParams, options: RestOptions = {}): Promise<Transaction | null> {
   const get = prepare(transactionByHash, records.transaction, service, params, options)
-  try {
-    return (await get(undefined)).value
-  } catch (error) {
-    if (error instanceof ServiceError && error.status === 404 && !isOfAddress(error)) return null
-    throw error
-  }
+  return get(undefined).then(
+    ({ value }) => value,
+    (error) => {
+      if (error instanceof ServiceError && error.status === 404 && !isOfAddress(error)) return null
+      throw error
+    },
+  )
 }
 
 /** Does a 404 concern the address, so that nothing is known of the transaction? */

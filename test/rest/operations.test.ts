@@ -40,7 +40,7 @@ test('nothing is sent before a list is used; invalid parameters are refused at o
   const server = await serveRest(emptyPage)
   getStreams(server.service, { limit: 5 })
   expect(() => getStreams(server.service, { limit: 101 })).toThrow(CodecError)
-  await expect(getTransaction(server.service, { transaction_hash: '0x12' })).rejects.toThrow(CodecError)
+  expect(() => getTransaction(server.service, { transaction_hash: '0x12' })).toThrow(CodecError)
   expect(server.requests).toEqual([])
 })
 
