@@ -90,20 +90,15 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       // is known, so that no block falls in between.
       const [known, head] = await Promise.all([id, asked])
       isMade = true
-      newest = head
+      // At the end of a pause, a node that is behind may name the head.
+      newest = block ?? (head === undefined ? undefined : Math.max(head, this.#done ?? head))
       if (newest !== undefined) this.#first ??= block ?? newest + 1
       if (this.#missedFrom !== undefined && events !== undefined) {
         // The next block tries again.
         if (newest === undefined) return
-        // The head once the filter is installed: its first block may be later than the one that was
-        // announced.
-        const last = Math.max(newest, Number(await provider.send('eth_blockNumber', [])))
-        const missed = await logsOf(provider, events.filter, this.#lookBack(this.#missedFrom, newest), last)
-        if (this.#id !== id) return
-        this.#missedUntil ??= last + MOST_LAG
-        this.#missedFrom = newest < this.#missedUntil ? Math.max(this.#missedFrom, last + 1 - WINDOW) : undefined
         // Before the filter is read: it may be lost again.
-        this.#take(missed, newest, true)
+        await this.#takeMissed(events, this.#missedFrom, newest)
+        if (this.#id !== id) return
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
       // Stopped in the meantime. A new start polls its own filter.
@@ -127,11 +122,26 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)
   }
 
+  /** Requests the logs that were lost, at a head of `newest`, and takes them. */
+  async #takeMissed({ filter }: Events, missedFrom: number, newest: number): Promise<void> {
+    const { provider } = this
+    const id = this.#id
+    // The head once the filter is installed: its first block may be later than the one that was
+    // announced.
+    const last = Math.max(newest, Number(await provider.send('eth_blockNumber', [])))
+    const missed = await logsOf(provider, filter, this.#lookBack(missedFrom), last)
+    if (this.#id !== id) return
+    this.#missedUntil ??= last + MOST_LAG
+    this.#missedFrom = newest < this.#missedUntil ? Math.max(missedFrom, last + 1 - WINDOW) : undefined
+    this.#take(missed, newest, true)
+  }
+
   /** Takes the new ones of changes that came at a head of `newest`, or of blocks after it. */
   #take(changes: readonly unknown[], newest: number | undefined, areRequested = false): void {
     const fresh = this.#filter.events === undefined ? changes : changes.filter((change) => this.#isNew(change as RawLog, areRequested))
     this.#unread = [...this.#unread, ...fresh]
     this.#done = newest ?? this.#done
+    // Lost logs are requested from two windows below the head at most, except after an outage.
     const oldest = (this.#done ?? 0) - 3 * WINDOW
     for (const [key, { number }] of this.#came) {
       if (number >= oldest) break
@@ -151,10 +161,10 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
 
   /**
    * Where to request lost logs from. Blocks whose logs came may have been replaced meanwhile, so
-   * they are requested, too.
+   * they are requested, too, but none from before the subscription.
    */
-  #lookBack(missedFrom: number, newest: number): number {
-    return Math.min(missedFrom, newest, Math.max(this.#first ?? missedFrom, missedFrom - WINDOW))
+  #lookBack(missedFrom: number): number {
+    return Math.min(missedFrom, Math.max(this.#first ?? missedFrom, missedFrom - WINDOW))
   }
 
   /**

@@ -157,15 +157,15 @@ async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}
     hasFilters,
     /** What it says of one that it cannot make or read. */
     refusal: 'filter not found',
-    /** The last block of the node that is asked for logs. */
-    lastOfLogs: Number.POSITIVE_INFINITY,
+    /** The last block of the node that is asked for the head and for logs. */
+    lastOfOther: Number.POSITIVE_INFINITY,
     /** Logs that the filter will say were removed. */
     removed: [] as object[],
     /** The blocks from here on have been replaced. */
     replacedFrom: Number.POSITIVE_INFINITY,
   }
   const answers: Record<string, (params: readonly unknown[]) => unknown> = {
-    eth_blockNumber: () => `0x${chain.head.toString(16)}`,
+    eth_blockNumber: () => `0x${Math.min(chain.head, chain.lastOfOther).toString(16)}`,
     eth_newFilter() {
       if (!chain.hasFilters) return undefined
       chain.next = chain.head + 1
@@ -180,7 +180,7 @@ async function setUpLogs(withLogs: readonly number[], { hasFilters = true } = {}
     },
     eth_getLogs([range]) {
       const { fromBlock, toBlock } = range as { fromBlock: string; toBlock: string }
-      return logsOf(Number(fromBlock), Math.min(Number(toBlock), chain.lastOfLogs))
+      return logsOf(Number(fromBlock), Math.min(Number(toBlock), chain.lastOfOther))
     },
   }
   const server = await serve(
@@ -365,11 +365,11 @@ it('loses no log where the node that is asked for those of a lost filter is behi
   announce(102)
   await provider.hasEmitted(1)
   chain.head = 103
-  chain.lastOfLogs = 102
+  chain.lastOfOther = 102
   announce(103)
   await eventually(() => expect(emitted()).toEqual([102]))
   chain.head = 104
-  chain.lastOfLogs = 104
+  chain.lastOfOther = 104
   announce(104)
   await eventually(() => expect(emitted()).toEqual([102, 103, 104]))
 })
@@ -393,4 +393,41 @@ it('emits no log twice that the filter has said was removed, where a node that i
     await polls(far + 1)
   }
   expect(emitted()).toEqual([102, 102])
+})
+
+it.each([0, 2])('emits no log from before the subscription where a poll fails at the end of a pause, at a node that is %d blocks behind', async (behind) => {
+  const { chain, provider, subscriber, announce, polls, emitted } = await setUpLogs([99, 100, 101, 102])
+  chain.lastOfOther = 101 - behind
+  chain.isLost = true
+  chain.refusal = 'internal error'
+  subscriber.pause()
+  subscriber.resume()
+  await provider.hasEmitted(1)
+  chain.isLost = false
+  subscriber.pause()
+  subscriber.resume()
+  await polls(3)
+  chain.head = 102
+  chain.lastOfOther = 102
+  announce(102)
+  await eventually(() => expect(emitted()).toContain(102))
+  expect(emitted()).toEqual([102])
+})
+
+it('emits no log from before the subscription where a pause ends at a node that is behind, and then the filter is lost', async () => {
+  const { chain, provider, subscriber, announce, polls, emitted } = await setUpLogs([99, 100, 101, 102, 103])
+  chain.lastOfOther = 99
+  subscriber.pause()
+  subscriber.resume()
+  await polls(2)
+  chain.next = undefined
+  chain.head = 102
+  chain.lastOfOther = 102
+  announce(102)
+  await provider.hasEmitted(1)
+  chain.head = 103
+  chain.lastOfOther = 103
+  announce(103)
+  await eventually(() => expect(emitted()).toContain(103))
+  expect(emitted()).toEqual([102, 103])
 })
