@@ -45,6 +45,11 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   readonly #lateMs: number
   /** The first block of the subscription, or the lowest that was replaced since. */
   #first = 0
+  /**
+   * The hashes of blocks from before the subscription. Where they are replaced, a backend that has
+   * not done so yet still gives their logs.
+   */
+  readonly #before = new Set<string>()
   /** Blocks were replaced, and those that are known now may be old, too. */
   #mustFollow = false
   /** The logs that were emitted, by block hash. */
@@ -70,8 +75,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const isLate = performance.now() - began >= this.#lateMs
     this.#first = isLate ? Math.min(head.number + 1, this.#announced ?? head.number + 1) : head.number + 1
     this.#from = this.#first
-    this.#blocks.add(head.number - 1, head.parentHash)
-    this.#blocks.add(head.number, head.hash)
+    this.#addStart(head)
     await this.#addParents()
   }
 
@@ -80,6 +84,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     this.#announced = undefined
     this.#blocks = new RecentBlocks()
     this.#emitted = new Map()
+    this.#before.clear()
     this.#mustFollow = false
   }
 
@@ -97,22 +102,13 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     if (this.#from === undefined) {
       this.#first = block
       this.#from = block
-      this.#blocks.add(block - 1, header.parentHash)
-      this.#blocks.add(block, header.hash)
+      this.#addStart(header)
     }
     if (block < this.#first + PARENTS) await this.#addParents()
     if (hasEnded()) return
     const { last } = this.#blocks
     if (last !== undefined && !(await this.#follows(header, NEAR))) {
-      const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
-      if (round !== this.round) return
-      // Also if a pause has begun: which blocks were replaced is not known afterwards. Where none
-      // is left, the chain may have changed further down than the known blocks reach.
-      const changed = this.#blocks.last === undefined ? Math.max(this.#first, block - WINDOW + 1) : kept + 1
-      this.#from = Math.min(this.#from, kept + 1, changed)
-      this.#first = Math.min(this.#first, this.#from)
-      // A backend that has not replaced its blocks yet may have said that none is.
-      this.#mustFollow ||= kept < last.number || block - last.number <= NEAR
+      const kept = await this.#dropReplaced(last.number, block)
       // Blocks from before the subscription may be announced late.
       if (hasEnded() || kept > block) return
       if (this.#mustFollow && block - kept <= WINDOW && !(await this.#follows(header, WINDOW))) return this.repeatLater(block)
@@ -127,8 +123,16 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     const known = logs.filter(({ blockNumber, blockHash }) => this.#blocks.has(Number(blockNumber), blockHash))
     const done = logs.some((log) => this.#isOfOther(log)) ? this.#from : lastBlockOf(known) + 1
     this.#from = Math.max(this.#from, block - WINDOW + 1, done)
-    for (const log of logs) if (!this.#isOfOther(log) && this.#isNew(log)) this.#events.emit(log)
+    for (const log of logs) if (!this.#before.has(log.blockHash) && !this.#isOfOther(log) && this.#isNew(log)) this.#events.emit(log)
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
+  }
+
+  /** Adds the newest block at the start, and its parent. */
+  #addStart({ number, hash, parentHash }: Header): void {
+    this.#blocks.add(number - 1, parentHash)
+    this.#blocks.add(number, hash)
+    this.#noteBefore(number - 1, parentHash)
+    this.#noteBefore(number, hash)
   }
 
   /**
@@ -146,7 +150,30 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     for (const header of headers) {
       if (header === undefined || header.hash !== blocks.lowest?.hash) return
       blocks.addBelow(header.number - 1, header.parentHash)
+      this.#noteBefore(header.number - 1, header.parentHash)
     }
+  }
+
+  #noteBefore(number: number, hash: string): void {
+    if (number < this.#first) this.#before.add(hash)
+  }
+
+  /**
+   * Forgets the blocks that were replaced, down from the newest known one, so that the logs of
+   * those in their place are requested. Gives the newest block that is left, or the one below all
+   * known blocks. A pause does not end this: afterwards it is not known which were replaced.
+   */
+  async #dropReplaced(last: number, block: number): Promise<number> {
+    const { round } = this
+    const kept = await this.#blocks.dropReplaced(async (number) => (await this.#headerOf(number))?.hash)
+    if (round !== this.round) return kept
+    this.#from = Math.min(this.#from ?? kept + 1, kept + 1)
+    // The chain may have changed further down than the known blocks reach.
+    if (this.#blocks.last === undefined) this.#from = Math.min(this.#from, Math.max(this.#first, block - WINDOW + 1))
+    this.#first = Math.min(this.#first, this.#from)
+    // A backend that has not replaced its blocks yet may have said that none is.
+    this.#mustFollow ||= kept < last || block - last <= NEAR
+    return kept
   }
 
   /**

@@ -246,16 +246,19 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toEqual([...before, ...logsFrom(chain, 2)])
   })
 
-  it('come where that happened, and another backend, which has not replaced them, has logs from before the subscription', async () => {
+  it.each([
+    { which: 'some blocks below the start', depth: 3 },
+    { which: 'all known blocks', depth: 6 },
+  ])('come where $which were replaced, and another backend, which has not done so, has logs from before the subscription', async ({ depth }) => {
     const { chain, seen, announce } = await setUp()
-    const old = chain.blocks.slice(3).flatMap(({ logs }) => logs)
-    chain.reorganise(3, 4)
+    const old = chain.blocks.slice(6 - depth).flatMap(({ logs }) => logs)
+    chain.reorganise(depth, depth + 1)
     chain.answers.set('eth_getLogs', () => old)
     await announce()
     chain.answers.delete('eth_getLogs')
     chain.mine()
     await announce()
-    expect(seen).toEqual(logsFrom(chain, 3))
+    expect(seen).toEqual(logsFrom(chain, 6 - depth))
   })
 
   it('come where that happened, and the node had not answered at the start', async () => {
