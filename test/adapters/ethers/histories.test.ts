@@ -267,8 +267,9 @@ beforeAll(async () => {
   await import('../../../src/ws/handshake.ts')
 })
 
-// Those of ethers.
+// The timers of ethers, and the time that a reply took.
 beforeEach(() => {
+  vi.stubGlobal('performance', { now: () => clock.now() })
   vi.stubGlobal('setTimeout', (wake: () => void, ms = 0) => clock.wakeAt(clock.now() + ms, wake))
   vi.stubGlobal('clearTimeout', (timer: Parameters<typeof clock.cancel>[0]) => clock.cancel(timer))
 })
