@@ -127,9 +127,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     for (const [hash, { number }] of this.#emitted) if (number < block - KEPT_BLOCKS) this.#emitted.delete(hash)
   }
 
-  /** Adds the newest block at the start, and its parent. */
+  /** Adds the newest block at the start, and its parent, which the first block of a chain lacks. */
   #addStart({ number, hash, parentHash }: Header): void {
-    this.#blocks.add(number - 1, parentHash)
+    if (number > 0) this.#blocks.add(number - 1, parentHash)
     this.#blocks.add(number, hash)
     this.#noteBefore(number - 1, parentHash)
     this.#noteBefore(number, hash)

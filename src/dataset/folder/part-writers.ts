@@ -21,7 +21,7 @@ export interface PartWriter {
 }
 
 const PREFIX = 'writer-'
-/** Its file in the folder of a writer. */
+/** The file in a writer's folder that names its process. */
 export const HOLDER = 'process.json'
 
 /** How often a writer shows that it runs, in ms. */

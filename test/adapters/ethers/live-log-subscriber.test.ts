@@ -230,6 +230,22 @@ describe('logs of blocks that replace others', () => {
     expect(seen).toEqual(logsFrom(chain, 6 - depth))
   })
 
+  it('come where the chain is begun anew after a start at its first block, below which no block is requested', async () => {
+    const { chain, subscriber, seen, announce } = await make()
+    chain.reorganise(5, 0)
+    const tags: unknown[] = []
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      tags.push(tag)
+      return (tag === 'latest' ? chain.blocks.at(-1) : chain.blocks[Number(tag)])?.raw ?? null
+    })
+    subscriber.start()
+    await expect.poll(() => tags).toEqual(['latest'])
+    chain.reorganise(1, 2)
+    announce(1)
+    await expect.poll(() => seen).toEqual(logsFrom(chain, 0))
+    expect(new Set(tags)).toEqual(new Set(['latest', '0x1', '0x0']))
+  })
+
   it('come where that happened later, and the blocks below the start could not be requested at first', async () => {
     const { chain, subscriber, seen, announce, settled } = await setUp()
     subscriber.pause(true)
