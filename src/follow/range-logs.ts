@@ -1,7 +1,8 @@
-import { Auditor } from '../bulk/logs/audit.ts'
+import { BlockAuditor } from '../bulk/logs/block-auditor.ts'
 import { BlockLogsFetcher, type Header } from '../bulk/logs/block-logs.ts'
 import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import { LogStream, type PageReader } from '../bulk/logs/log-stream.ts'
+import { Verdicts } from '../bulk/logs/verdicts.ts'
 import type { Client } from '../client/client.ts'
 import { IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
@@ -36,7 +37,7 @@ export type HashedHeader = Header & { readonly hash: Hash }
 export class RangeLogs<L> {
   readonly #reader: PageReader<L>
   readonly #pages: AsyncGenerator<Page<L>, void, undefined>
-  readonly #auditor: Auditor<L>
+  readonly #auditor: BlockAuditor<L>
   readonly #stop = new AbortController()
   #page: Page<L>
   #taken = 0
@@ -48,19 +49,11 @@ export class RangeLogs<L> {
     this.#pages = new LogStream(client, options, reader).pages()
     this.#page = { to: from - 1, items: [] }
     const asked = signal === undefined ? client : client.with({ signal })
-    this.#auditor = new Auditor({
-      client: asked,
-      level: 'bloom',
-      span: { from, to },
-      filter,
-      logOf: reader.logOf,
-      readReceipts: reader.receipts,
-      blocks: new BlockLogsFetcher(asked, reader.receipts),
-      blockHash: undefined,
-      stop: this.#stop.signal,
-      again: async () => undefined,
-    })
-    this.#auditor.setChain(chainId)
+    const { logOf } = reader
+    const verdicts = new Verdicts({ filter, logOf })
+    verdicts.setChain(chainId)
+    const blocks = new BlockLogsFetcher(asked, reader.receipts)
+    this.#auditor = new BlockAuditor({ client: asked, filter, logOf, blocks, blockHash: undefined, stop: this.#stop.signal }, verdicts)
   }
 
   /** The logs of the next block, as the node gave them for the range. */
@@ -83,7 +76,7 @@ export class RangeLogs<L> {
 
   /** Those logs, with what is missing. */
   complete(block: HashedHeader, logs: L[]): Promise<L[]> {
-    return this.#auditor.checkBlock(block, logs)
+    return this.#auditor.complete(block, logs)
   }
 
   async end(): Promise<void> {

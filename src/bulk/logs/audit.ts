@@ -1,20 +1,19 @@
-import type { Client } from '../../client/client.ts'
-import { connectionsOf } from '../../client/internals.ts'
-import { HexlineError, IntegrityError } from '../../errors.ts'
+import { HexlineError } from '../../errors.ts'
 import { isBloom, isEmptyBloom } from '../../eth/bloom.ts'
 import type { Block, Log } from '../../eth/objects.ts'
 import { rangeStream } from '../blocks/range-stream.ts'
 import { chainIdOf } from '../chain.ts'
 import { boundsWithin } from '../ordered/read-ahead.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
-import { type BlockLogs, type BlockLogsFetcher, type Header, headerReader, logsFault, type ReceiptsReader } from './block-logs.ts'
+import { type AuditedBlock, BlockAuditor, type BlockAuditorOptions } from './block-auditor.ts'
+import { headerReader, logsFault, type ReceiptsReader } from './block-logs.ts'
 import { blocksIn, type LogSpan } from './check-logs.ts'
 import { HeaderHashes } from './header-hashes.ts'
 import type { ReadLogs } from './log-fetch.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { isSameLog } from './same-log.ts'
 import { Tasks } from './tasks.ts'
-import { type Proven, type VerdictOptions, Verdicts } from './verdicts.ts'
+import { Verdicts } from './verdicts.ts'
 
 /** How the completeness of logs is checked. */
 export type AuditLevel = 'none' | 'bloom' | 'receipts' | 'peer'
@@ -44,15 +43,10 @@ export interface AuditReport {
 }
 
 /** Which logs to audit, and where to fetch what proves them. */
-export interface AuditorOptions<T> extends VerdictOptions<T> {
-  readonly client: Client
+export interface AuditorOptions<T> extends BlockAuditorOptions<T> {
   readonly level: AuditLevel
   readonly span: LogSpan
   readonly readReceipts: ReceiptsReader<T>
-  readonly blocks: BlockLogsFetcher<T>
-  /** The only block of the span, if it was asked for by its hash. */
-  readonly blockHash: string | undefined
-  readonly stop: AbortSignal
   /** The same logs from another endpoint, as far as one has them. */
   readonly again: (fetched: ReadLogs<T>, signal: AbortSignal) => Promise<ReadLogs<T> | undefined>
 }
@@ -69,6 +63,7 @@ const RECEIPTS_AHEAD = boundsWithin(16 * 1024 * 1024, 512 * 1024)
 export class Auditor<T> {
   readonly #options: AuditorOptions<T>
   readonly #verdicts: Verdicts<T>
+  readonly #blockAuditor: BlockAuditor<T>
   #hashes: HeaderHashes | undefined
   #estimate: AuditEstimate = { headers: 0, receipts: 0, isAskedTwice: false }
   /** The blocks of the range, in order. */
@@ -77,6 +72,7 @@ export class Auditor<T> {
   constructor(options: AuditorOptions<T>) {
     this.#options = options
     this.#verdicts = new Verdicts(options)
+    this.#blockAuditor = new BlockAuditor(options, this.#verdicts)
   }
 
   get report(): AuditReport {
@@ -90,17 +86,12 @@ export class Auditor<T> {
     if (level === 'none') return
     const asked = client.with({ signal: stop })
     const chainId = await chainIdOf(asked)
-    this.setChain(chainId)
+    this.#verdicts.setChain(chainId)
     if (level !== 'peer') this.#hashes = await HeaderHashes.load(chainId)
     const sample = level === 'peer' ? [] : await sampleHeaders(asked, span)
     for (const header of sample) if (header !== null) this.#hashes?.see(header)
     this.#estimate = estimateAudit(level, span, sample, filter)
     if (level === 'bloom' && !this.#verdicts.areBloomsUnusable) await this.#tryEmptyBloom(sample)
-  }
-
-  /** Sets the chain, in place of `start`, if only `checkBlock` is called. */
-  setChain(chainId: number | undefined): void {
-    this.#verdicts.setChain(chainId)
   }
 
   /**
@@ -130,15 +121,6 @@ export class Auditor<T> {
     return items
   }
 
-  /** The logs of a block whose header is at hand, with those that were missing by its bloom. */
-  async checkBlock(header: Header, given: T[]): Promise<T[]> {
-    const number = Number(header.number)
-    this.#verdicts.counts.blocks++
-    if (!this.#verdicts.mayLack(number, header, given)) return given
-    this.#verdicts.counts.suspects++
-    return this.#fromReceipts(number, given, header)
-  }
-
   async end(): Promise<void> {
     await this.#stream?.return()
   }
@@ -151,7 +133,7 @@ export class Auditor<T> {
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (let number = page.from; number <= page.to; number++) {
       const { value: block } = (await this.#stream.next()) as IteratorYieldResult<AuditedBlock<T>>
-      const result = this.#proveBlock(number, given.get(number) ?? [], block)
+      const result = this.#blockAuditor.prove(number, given.get(number) ?? [], block)
       if (result.type === 'proven') found.set(number, result.items)
       else if (result.type === 'fetch')
         await fetches.add(async () => {
@@ -160,84 +142,6 @@ export class Auditor<T> {
     }
     await fetches.end()
     return found.size === 0 ? page.items : mergeBlocks(page, given, found)
-  }
-
-  /** Proves the logs of a block by its header or its receipts, whichever was read. */
-  #proveBlock(number: number, given: T[], { header, receipts }: AuditedBlock<T>): BlockVerdict<T> {
-    const { blockHash } = this.#options
-    if (blockHash !== undefined && header.hash !== blockHash) {
-      this.#verdicts.countUnproven(REPLACED)
-      return AS_GIVEN
-    }
-    return receipts === undefined ? this.#byHeader(number, given, header) : this.#byReceipts(number, given, header, receipts)
-  }
-
-  #byHeader(number: number, given: T[], header: Header): BlockVerdict<T> {
-    const { logOf } = this.#options
-    const areOwn = given.every((item) => logOf(item).blockHash === header.hash)
-    if (areOwn && !header.hasWrongHash && !this.#verdicts.mayLack(number, header, given)) return AS_GIVEN
-    this.#verdicts.counts.suspects++
-    return { type: 'fetch', fetch: () => this.#fromReceipts(number, given, header) }
-  }
-
-  #byReceipts(number: number, given: T[], header: Header, { linked, items }: ReturnType<ReceiptsReader<T>>): BlockVerdict<T> {
-    this.#verdicts.counts.fetched++
-    const fitsRoot = this.#verdicts.fitsRoot(header, linked)
-    if (fitsRoot !== false) return { type: 'proven', items: this.#verdicts.resolve(number, given, { header, items, fitsRoot }) }
-    const fetched = { header, items, receipts: linked, endpoint: undefined }
-    return { type: 'fetch', fetch: async () => this.#verdicts.resolve(number, given, await this.#rightReceipts(number, fetched)) }
-  }
-
-  /**
-   * The logs of a block by its receipts, which are fetched. The block has to be the one with this
-   * header, if there is one. If the receipts are not available, the logs stay as they were given,
-   * and the block counts as unproven.
-   */
-  async #fromReceipts(number: number, given: T[], header?: Header): Promise<T[]> {
-    const { blocks, blockHash, stop, logOf } = this.#options
-    try {
-      const fetched = await blocks.fetch(number, stop)
-      this.#verdicts.counts.fetched++
-      const { hash } = fetched.header
-      if (header !== undefined && hash !== header.hash)
-        throw new IntegrityError(`block ${number} came as ${header.hash}, and then as ${hash}: the chain was reorganised in between, or nodes disagree`)
-      if (blockHash !== undefined && hash !== blockHash) {
-        this.#verdicts.countUnproven(REPLACED)
-        return given
-      }
-      const ofBlock = header === undefined ? given.filter((item) => logOf(item).blockHash === hash) : given
-      return this.#verdicts.resolve(number, ofBlock, await this.#rightReceipts(number, header === undefined ? fetched : { ...fetched, header }))
-    } catch (error) {
-      if (!(error instanceof HexlineError) || !NOT_AVAILABLE.includes(error.kind)) throw error
-      if (header !== undefined) return this.#verdicts.keep(header, given, UNAVAILABLE)
-      this.#verdicts.countUnproven(UNAVAILABLE)
-      return given
-    }
-  }
-
-  /**
-   * The receipts of a block. If they do not have the root in its header, the other endpoints are
-   * asked, each once, until one gives receipts that do.
-   */
-  async #rightReceipts(number: number, fetched: BlockLogs<T>): Promise<Proven<T>> {
-    const { client, blocks, stop } = this.#options
-    const { header, endpoint } = fetched
-    const fitsRoot = this.#verdicts.fitsRoot(header, fetched.receipts)
-    const endpoints = connectionsOf(client)?.length ?? 1
-    if (fitsRoot !== false || endpoints === 1) return { header, items: fetched.items, fitsRoot }
-    const avoid = endpoint === undefined ? [] : [endpoint]
-    try {
-      for (let attempt = 1; attempt <= endpoints; attempt++) {
-        const other = await blocks.fetch(number, stop, avoid)
-        if (other.header.hash === header.hash && this.#verdicts.fitsRoot(header, other.receipts)) return { header, items: other.items, fitsRoot: true }
-        if (other.endpoint === undefined || avoid.includes(other.endpoint)) break
-        avoid.push(other.endpoint)
-      }
-    } catch (error) {
-      // The first receipts stay unproven.
-      if (!(error instanceof HexlineError) || error.kind === 'closed' || stop.aborted) throw error
-    }
-    return { header, items: fetched.items, fitsRoot }
   }
 
   /** Checks a page by the reply of another endpoint. Where they differ, the receipts decide. */
@@ -260,7 +164,7 @@ export class Auditor<T> {
     const fetches = new Tasks(SUSPECTS_AHEAD)
     for (const number of different) {
       await fetches.add(async () => {
-        found.set(number, await this.#fromReceipts(number, one.get(number) ?? []))
+        found.set(number, await this.#blockAuditor.fromReceipts(number, one.get(number) ?? []))
       })
     }
     await fetches.end()
@@ -294,28 +198,3 @@ export class Auditor<T> {
     )
   }
 }
-
-/** A header, with the receipts if they were fetched. */
-interface AuditedBlock<T> {
-  readonly header: Header
-  readonly receipts: ReturnType<ReceiptsReader<T>> | undefined
-}
-
-/** What a look at a block says about the logs that were given for it. */
-type BlockVerdict<T> =
-  /** They stay as they are: nothing is missing, or nothing can be proven. */
-  | typeof AS_GIVEN
-  /** These are the logs of the block. */
-  | { readonly type: 'proven'; readonly items: T[] }
-  /** Its receipts decide. `fetch` gives the logs; it is called once there is room for a request. */
-  | { readonly type: 'fetch'; readonly fetch: () => Promise<T[]> }
-
-const AS_GIVEN = { type: 'as-given' } as const
-
-/** Why a block that was asked for by its hash is unproven. */
-const REPLACED = 'the block is no longer part of the chain'
-
-const UNAVAILABLE = 'its receipts are not available'
-
-/** Kinds of failures that mean this. */
-const NOT_AVAILABLE = ['unsupported', 'pruned', 'not-found', 'lagging', 'response-too-large']
