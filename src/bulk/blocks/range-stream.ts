@@ -8,13 +8,12 @@ import { Link, type Linked, type LinkedReceipt } from '../link.ts'
 import { type Ask, ordered, type Review } from '../ordered/ordered.ts'
 import type { Bounds } from '../ordered/read-ahead.ts'
 import { type CheckedRange, resolveRange } from '../range.ts'
-import { WrongReplies } from '../wrong-replies.ts'
 import { Arrivals, type Arrived, releaseArrived } from './arrivals.ts'
 import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
 import type { BlockReader } from './read-block.ts'
 import { Suspects } from './suspects.ts'
-import { verifiedAhead } from './verify-ahead.ts'
+import { VerifiedBlocks } from './verified-blocks.ts'
 import type { Proof, VerifyOptions, VerifyReport } from './verifying.ts'
 
 /*
@@ -73,7 +72,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   options: StreamOptions,
   reader: BlockReader<B, R, T>,
 ): AsyncGenerator<T, void, undefined> {
-  const { signal, onProgress, onVerified, bounds } = options
+  const { signal, onProgress, onVerified, bounds, mostWaits } = options
   const asked = signal ? client.with({ signal }) : client
   const { from, to } = await resolveRange(asked, options.range)
   const total = Number(to - from) + 1
@@ -81,9 +80,8 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   // Aborts the requests in flight when the consumer stops or anything fails.
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
-  const link = new Link()
   const suspects = new Suspects(clockOf(client), connectionsOf(client)?.length ?? 1)
-  const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits: options.mostWaits })
+  const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits })
   let done = 0
   let bytes = 0
   try {
@@ -93,19 +91,12 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     // wrong one may be replaced before.
     const blocks =
       verifying === undefined
-        ? readInOrder(link)
-        : verifiedAhead(readInOrder(undefined), {
-            verify,
-            replace,
-            get most() {
-              return verifying.most
-            },
-          })
+        ? readInOrder(new Link())
+        : new VerifiedBlocks({ client, fetcher, arrivals, whole: reader.whole, suspects, mostWaits, verifying, stop: stop.signal }).of(readInOrder(undefined))
     for await (const block of blocks) {
       signal?.throwIfAborted()
-      const linked = verifying === undefined ? block : await linkVerified(block)
-      const { fetched, receiptsByHash: byHash, proof } = linked
-      const item = arrivals.item(linked)
+      const { fetched, receiptsByHash: byHash, proof } = block
+      const item = arrivals.item(block)
       bytes += fetched.bytes + (byHash?.bytes ?? 0)
       if (proof !== undefined) {
         verifying?.add(proof)
@@ -113,7 +104,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       }
       yield item
       // The consumer is done with the item, unless it was stopped in its middle.
-      if (!stop.signal.aborted) releaseArrived(linked)
+      if (!stop.signal.aborted) releaseArrived(block)
       onProgress?.({ number: fetched.number, done: ++done, total, bytes, ...(verifying && { verified: verifying.report }) })
     }
   } catch (error) {
@@ -141,58 +132,6 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
       yield await arrivals.arrive(fetched, stop.signal, follow)
     }
   }
-
-  /**
-   * The verified block, or another one in its place that follows the previous block. That can be
-   * checked only now: where the previous block was replaced, its hash was not known before.
-   */
-  async function linkVerified(verified: Arrived<B, R>): Promise<Arrived<B, R>> {
-    const { number, origins } = verified.fetched
-    const fault = link.faultOf(number, verified.block.linked)
-    const linked = fault === undefined ? verified : await replace(verified, scrubError(fault, connectionsOf(client), origins.block) as IntegrityError, link)
-    link.follow(number, linked.block.linked)
-    if (!linked.isReplacement) suspects.right(origins.block.endpoint)
-    return linked
-  }
-
-  /** Throws, or rejects with, `IntegrityError` for a wrong block. It must follow `previous`. */
-  function verify(arrived: Arrived<B, R>, previous?: Link): Promise<void> | void {
-    const { fetched, block, receipts, json, fault } = arrived
-    return arrivals.withOrigin(fetched, () => {
-      // A new link has no previous block: it only checks that this is the requested one.
-      const wrong = (previous ?? new Link()).faultOf(fetched.number, block.linked) ?? fault
-      if (wrong !== undefined) throw wrong
-      const proof = verifying?.verify(json, reader.whole?.(block, receipts))
-      if (proof instanceof Promise) return proof.then((proven) => void Object.assign(arrived, { proof: proven }))
-      arrived.proof = proof
-    })
-  }
-
-  /** The same block, from another endpoint if there is one. */
-  async function replace(wrong: Arrived<B, R>, fault: IntegrityError, previous?: Link): Promise<Arrived<B, R>> {
-    const wrongReplies = new WrongReplies(client, options.mostWaits)
-    let last = { arrived: wrong, fault }
-    while (await wrongReplies.mayAskAgain('eth_getBlockByNumber', suspectOf(last.arrived.fetched, last.fault), stop.signal)) {
-      releaseArrived(last.arrived)
-      const fetched = await fetcher.fetchUrgent(wrong.fetched.number, stop.signal, wrongReplies.endpoints)
-      const arrived = await arrivals.arrive(fetched, stop.signal, undefined, undefined, wrongReplies)
-      try {
-        await verify(arrived, previous)
-        arrivals.replaced(arrived, wrongReplies)
-        return arrived
-      } catch (error) {
-        if (!(error instanceof IntegrityError)) throw error
-        last = { arrived, fault: error }
-      }
-    }
-    throw fault
-  }
-}
-
-/** The endpoint that gave what is wrong. Receipts requested one by one have no single origin. */
-function suspectOf({ origins }: Fetched, { field = '' }: IntegrityError): string | undefined {
-  const isOfReceipts = field.startsWith('receipts') || field === 'logsBloom'
-  return (isOfReceipts && origins.receipts?.endpoint) || origins.block.endpoint
 }
 
 function* numbers(from: bigint, to: bigint): Generator<bigint> {
