@@ -37,11 +37,13 @@ export class Link {
     if (block.number !== number) return new IntegrityError(`requested block ${number}, but received block ${block.number}`)
     if (typeof block.hash !== 'string') return new IntegrityError(`block ${number} has no hash: the node treats it as pending`)
     if (this.#hash === undefined || block.parentHash === this.#hash) return undefined
-    return new IntegrityError(
-      `block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}: ` +
-        "the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'",
-    )
+    return chainReplaced(`block ${number} names ${shown(block.parentHash)} as its parent, but block ${number - 1n} came as ${shown(this.#hash)}`)
   }
+}
+
+/** The error where this shows that blocks were replaced while the chain was read. */
+export function chainReplaced(what: string): IntegrityError {
+  return new IntegrityError(`${what}: the chain was reorganised in between, or nodes disagree; start again some blocks before, or end at 'finalized'`)
 }
 
 /**

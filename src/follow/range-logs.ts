@@ -1,10 +1,9 @@
 import { BlockAuditor } from '../bulk/logs/block-auditor.ts'
-import { BlockLogsFetcher, type Header } from '../bulk/logs/block-logs.ts'
+import { BlockLogsFetcher, checkSameBlock, type Header } from '../bulk/logs/block-logs.ts'
 import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import { LogStream, type PageReader } from '../bulk/logs/log-stream.ts'
 import { Verdicts } from '../bulk/logs/verdicts.ts'
 import type { Client } from '../client/client.ts'
-import { IntegrityError } from '../errors.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 
 /** Which logs to fetch. */
@@ -57,7 +56,8 @@ export class RangeLogs<L> {
   }
 
   /** The logs of the next block, as the node gave them for the range. */
-  async next({ number, hash }: HashedHeader): Promise<L[]> {
+  async next(block: HashedHeader): Promise<L[]> {
+    const { number } = block
     while (this.#page.to < number) {
       this.#page = (await this.#pages.next()).value as Page<L>
       this.#taken = 0
@@ -66,9 +66,9 @@ export class RangeLogs<L> {
     const logs: L[] = []
     for (; this.#taken < items.length; this.#taken++) {
       const item = items[this.#taken] as L
-      const { blockNumber, blockHash } = this.#reader.logOf(item)
-      if (blockNumber !== number) break
-      if (blockHash !== hash) throw otherBlock(number, hash, blockHash)
+      const log = this.#reader.logOf(item)
+      if (log.blockNumber !== number) break
+      checkSameBlock(log, block)
       logs.push(item)
     }
     return logs
@@ -87,7 +87,3 @@ export class RangeLogs<L> {
 
 /** Nobody sees it: requests that nobody waits for any more end with it. */
 const ENDED: unique symbol = Symbol('the logs are not needed any more')
-
-function otherBlock(number: bigint, hash: string, other: string | null): IntegrityError {
-  return new IntegrityError(`block ${number} came as ${hash}, but its logs as those of ${other}: the chain was reorganised in between, or nodes disagree`)
-}

@@ -1,6 +1,6 @@
-import type { LogSpan } from '../bulk/logs/check-logs.ts'
 import type { ReadLogs } from '../bulk/logs/log-fetch.ts'
 import type { CopiedLog } from '../bulk/logs/log-lines.ts'
+import type { LogSpan } from '../bulk/logs/log-span.ts'
 import { type Estimator, strataEstimator, sum } from './estimate.ts'
 import { type Missing, missingOf, settled } from './sample.ts'
 import { oneOfEach, seeded } from './spread.ts'

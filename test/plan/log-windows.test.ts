@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { LogSpan } from '../../src/bulk/logs/check-logs.ts'
 import type { CopiedLog } from '../../src/bulk/logs/log-lines.ts'
+import type { LogSpan } from '../../src/bulk/logs/log-span.ts'
 import { RpcError } from '../../src/index.ts'
 import { sampleWindows, windowEstimator } from '../../src/plan/log-windows.ts'
 

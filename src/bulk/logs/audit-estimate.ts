@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import { CodecError } from '../../errors.ts'
 import { isBloom } from '../../eth/bloom.ts'
 import type { Block } from '../../eth/objects.ts'
-import type { LogSpan } from './check-logs.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import type { LogSpan } from './log-span.ts'
 
 /** What an audit will fetch, estimated from a sample of headers. */
 export interface AuditEstimate {

@@ -6,10 +6,11 @@ import { chainIdOf } from '../chain.ts'
 import { boundsWithin } from '../ordered/read-ahead.ts'
 import { type AuditEstimate, estimateAudit, sampleHeaders } from './audit-estimate.ts'
 import { type AuditedBlock, BlockAuditor, type BlockAuditorOptions } from './block-auditor.ts'
-import { headerReader, logsFault, type ReceiptsReader } from './block-logs.ts'
-import { blocksIn, type LogSpan } from './check-logs.ts'
+import { headerReader, type ReceiptsReader } from './block-logs.ts'
 import { HeaderHashes } from './header-hashes.ts'
+import { receiptLogsFault } from './log-fault.ts'
 import type { ReadLogs } from './log-fetch.ts'
+import { blocksIn, type LogSpan } from './log-span.ts'
 import { groupByBlock, mergeBlocks } from './logs-by-block.ts'
 import { isSameLog } from './same-log.ts'
 import { Tasks } from './tasks.ts'
@@ -105,7 +106,7 @@ export class Auditor<T> {
     if (fullest === undefined || fullest.transactions.length === 0) return
     try {
       const { items, header } = await blocks.fetch(Number(fullest.number), stop)
-      if (items.length > 0 && logsFault(header, items.map(logOf)) === undefined) this.#verdicts.distrustBlooms('the chain leaves blooms empty')
+      if (items.length > 0 && receiptLogsFault(header, items.map(logOf)) === undefined) this.#verdicts.distrustBlooms('the chain leaves blooms empty')
     } catch (error) {
       // The audit itself meets what is wrong.
       if (!(error instanceof HexlineError)) throw error

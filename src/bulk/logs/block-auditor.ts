@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { connectionsOf } from '../../client/internals.ts'
-import { HexlineError, IntegrityError } from '../../errors.ts'
+import { HexlineError } from '../../errors.ts'
+import { chainReplaced } from '../link.ts'
 import type { BlockLogs, BlockLogsFetcher, Header, ReceiptsReader } from './block-logs.ts'
 import type { Proven, VerdictOptions, Verdicts } from './verdicts.ts'
 
@@ -84,8 +85,7 @@ export class BlockAuditor<T> {
       const fetched = await blocks.fetch(number, stop)
       this.#verdicts.counts.fetched++
       const { hash } = fetched.header
-      if (header !== undefined && hash !== header.hash)
-        throw new IntegrityError(`block ${number} came as ${header.hash}, and then as ${hash}: the chain was reorganised in between, or nodes disagree`)
+      if (header !== undefined && hash !== header.hash) throw chainReplaced(`block ${number} came as ${header.hash}, and then as ${hash}`)
       if (blockHash !== undefined && hash !== blockHash) {
         this.#verdicts.countUnproven(REPLACED)
         return given

@@ -1,13 +1,12 @@
 import type { Client } from '../../client/client.ts'
-import { CodecError, IntegrityError } from '../../errors.ts'
+import { CodecError } from '../../errors.ts'
 import { BloomBuilder, isBloom, isEmptyBloom } from '../../eth/bloom.ts'
 import { createReader } from '../../eth/codec/reader.ts'
 import type { Block, Log } from '../../eth/objects.ts'
 import { Arrivals, releaseArrived } from '../blocks/arrivals.ts'
 import { Fetcher } from '../blocks/fetch.ts'
 import { decodersOf } from '../blocks/fields.ts'
-import { Link, type LinkedRootedReceipt } from '../link.ts'
-import { logFault } from './log-fault.ts'
+import { chainReplaced, Link, type LinkedRootedReceipt } from '../link.ts'
 import type { CheckedFilter } from './log-filter.ts'
 
 /** The fields of a header that an audit needs. */
@@ -93,28 +92,8 @@ export class BloomChecker {
   }
 }
 
-/**
- * The error for logs that a block cannot have: of another block, or not in the order of different
- * indexes. Undefined if there is none.
- */
-export function logsFault({ number, hash }: Pick<Header, 'number' | 'hash'>, logs: readonly Log[]): IntegrityError | undefined {
-  let last = -1
-  for (const log of logs) {
-    const why = logFault(log)
-    if (why !== undefined) return new IntegrityError(`block ${number}: a log of its receipts ${why}`)
-    if (log.blockHash !== hash || log.blockNumber !== number) return new IntegrityError(`block ${number}: a log of its receipts is of another block`)
-    const index = log.logIndex as number
-    if (index <= last) return new IntegrityError(`block ${number}: log ${index} of its receipts comes after log ${last}`)
-    last = index
-  }
-  return undefined
-}
-
 /** Throws `IntegrityError` for a log of another block of the same height. */
 export function checkSameBlock(log: Log, { number, hash }: Pick<Header, 'number' | 'hash'>): void {
   if (log.blockHash === hash) return
-  throw new IntegrityError(
-    `block ${number} came as ${hash}, but its logs as those of ${log.blockHash}: the chain was reorganised in between, or nodes disagree; ` +
-      "start again some blocks before, or end at 'finalized'",
-  )
+  throw chainReplaced(`block ${number} came as ${hash}, but its logs as those of ${log.blockHash}`)
 }

@@ -2,18 +2,8 @@ import { IntegrityError } from '../../errors.ts'
 import type { Log } from '../../eth/objects.ts'
 import { logFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
+import type { LogSpan } from './log-span.ts'
 import { isSameLog } from './same-log.ts'
-
-/** Blocks `from` to `to`, both included. */
-export interface LogSpan {
-  readonly from: number
-  readonly to: number
-}
-
-/** How many they are. */
-export function blocksIn({ from, to }: LogSpan): number {
-  return to - from + 1
-}
 
 /**
  * The logs that a node gave for a span, in order, each once. Throws `IntegrityError` where they

@@ -1,4 +1,5 @@
-import type { Log } from '../../eth/objects.ts'
+import { IntegrityError } from '../../errors.ts'
+import type { Block, Log } from '../../eth/objects.ts'
 
 /** Lengths in hex: of an address, and of a topic or hash. */
 const ADDRESS = 42
@@ -16,6 +17,23 @@ export function logFault({ address, topics, data, blockHash, transactionHash, tr
   if (!isWord(transactionHash) || typeof transactionIndex !== 'number') return 'has no transaction'
   if (typeof logIndex !== 'number') return 'has no index'
   return removed === true ? 'is of a block that is no longer part of the chain' : undefined
+}
+
+/**
+ * The error for logs of receipts that a block cannot have: of another block, or not in the order of
+ * different indexes. Undefined if there is none.
+ */
+export function receiptLogsFault({ number, hash }: Pick<Block, 'number' | 'hash'>, logs: readonly Log[]): IntegrityError | undefined {
+  let last = -1
+  for (const log of logs) {
+    const why = logFault(log)
+    if (why !== undefined) return new IntegrityError(`block ${number}: a log of its receipts ${why}`)
+    if (log.blockHash !== hash || log.blockNumber !== number) return new IntegrityError(`block ${number}: a log of its receipts is of another block`)
+    const index = log.logIndex as number
+    if (index <= last) return new IntegrityError(`block ${number}: log ${index} of its receipts comes after log ${last}`)
+    last = index
+  }
+  return undefined
 }
 
 function isWord(value: unknown): boolean {

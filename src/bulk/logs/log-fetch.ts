@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { connectionsOf } from '../../client/internals.ts'
 import { HexlineError } from '../../errors.ts'
 import type { Hash } from '../../eth/codec/hex.ts'
-import { blocksIn, type LogSpan, sortLogs } from './check-logs.ts'
+import { sortLogs } from './check-logs.ts'
 import { ASK_AGAIN, FailedRanges, type Part, type RangeOptions } from './failed-ranges.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import {
@@ -16,6 +16,7 @@ import {
   type LogReply,
   replyWith,
 } from './log-reply.ts'
+import { blocksIn, type LogSpan } from './log-span.ts'
 import { isTooMuch, isUnsent, type Split, splitAfter } from './log-split.ts'
 import { isRound, type RangeLimits } from './range-limits.ts'
 import { goodRange, type RangeSize } from './range-size.ts'

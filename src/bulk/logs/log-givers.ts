@@ -4,7 +4,7 @@ import { HexlineError, IntegrityError } from '../../errors.ts'
 import type { Hash } from '../../eth/codec/hex.ts'
 import { decodeQuantity } from '../../eth/codec/quantity.ts'
 import { shown } from '../link.ts'
-import type { LogSpan } from './check-logs.ts'
+import type { LogSpan } from './log-span.ts'
 
 /** A block, as far as it matters here, and as the node sent it. */
 interface HashedBlock {

@@ -13,8 +13,9 @@ import { takeRelease } from '../../rpc/reply.ts'
 import { bytesOf } from '../blocks/fetch.ts'
 import { PatientCalls } from '../patient-calls.ts'
 import { WrongReplies } from '../wrong-replies.ts'
-import { checkLogs, type LogSpan } from './check-logs.ts'
+import { checkLogs } from './check-logs.ts'
 import type { CheckedFilter, FilterParams } from './log-filter.ts'
+import type { LogSpan } from './log-span.ts'
 import { type ScannedLogs, scanLogs } from './scan-logs.ts'
 
 /** A log of a block: decoded, or in another form that holds one. */

@@ -15,12 +15,13 @@ import type { Bounds } from '../ordered/read-ahead.ts'
 import { PatientCalls } from '../patient-calls.ts'
 import type { CheckedRange } from '../range.ts'
 import { type AuditLevel, Auditor, type AuditReport } from './audit.ts'
-import { BlockLogsFetcher, BloomChecker, type Header, logsFault, type ReceiptsReader } from './block-logs.ts'
-import { blocksIn, type LogSpan } from './check-logs.ts'
+import { BlockLogsFetcher, BloomChecker, type Header, type ReceiptsReader } from './block-logs.ts'
+import { receiptLogsFault } from './log-fault.ts'
 import { type FetchedLogs, LogFetcher, type PartedSpan, type ReadLogs } from './log-fetch.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { LogGivers } from './log-givers.ts'
 import type { LogReader } from './log-reply.ts'
+import { blocksIn, type LogSpan } from './log-span.ts'
 import { findTarget, type LogTargetOptions, type Tail } from './log-target.ts'
 import { rangeLimitsOf } from './range-limits.ts'
 import { firstRangeSize, type RangeSize } from './range-size.ts'
@@ -241,7 +242,7 @@ export class LogStream<T> {
     if (blockHash !== undefined && header.hash !== blockHash)
       throw new IntegrityError(`block ${number} is now ${header.hash}: ${blockHash} is no longer part of the chain`)
     const logs = items.map(this.#reader.logOf)
-    const fault = logsFault(header, logs)
+    const fault = receiptLogsFault(header, logs)
     if (fault !== undefined) throw fault
     if (isRefused && !(await this.#haveAll(header, receipts, logs))) throw new IntegrityError("they match neither the header's receipts root nor its bloom")
     return items

@@ -5,12 +5,12 @@ import { type Hash, isHash } from '../../eth/codec/hex.ts'
 import type { Log } from '../../eth/objects.ts'
 import { CallRecord } from '../../rpc/call-record.ts'
 import { isFinal } from '../chain.ts'
-import { shown } from '../link.ts'
+import { chainReplaced, shown } from '../link.ts'
 import { type CheckedRange, resolveRange } from '../range.ts'
 import { WrongReplies } from '../wrong-replies.ts'
 import type { AuditLevel } from './audit.ts'
 import { checkSameBlock } from './block-logs.ts'
-import type { LogSpan } from './check-logs.ts'
+import type { LogSpan } from './log-span.ts'
 
 /** Which blocks a stream of logs covers. Already checked. */
 export interface LogTargetOptions {
@@ -89,10 +89,7 @@ export class Tail {
     if (hashNow === undefined) return
     const again = await hashNow
     if (again === this.hash) return
-    throw new IntegrityError(
-      `block ${number} came as ${this.hash}, and at the end as ${shown(again)}: the chain was reorganised in between, or nodes disagree; ` +
-        "start again some blocks before, or end at 'finalized'",
-    )
+    throw chainReplaced(`block ${number} came as ${this.hash}, and at the end as ${shown(again)}`)
   }
 }
 

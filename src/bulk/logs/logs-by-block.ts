@@ -1,5 +1,5 @@
 import type { Log } from '../../eth/objects.ts'
-import type { LogSpan } from './check-logs.ts'
+import type { LogSpan } from './log-span.ts'
 
 /** Groups logs by their block numbers, in the order in which they came. */
 export function groupByBlock<T>(items: readonly T[], logOf: (item: T) => Log): Map<number, T[]> {

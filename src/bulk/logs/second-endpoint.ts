@@ -2,7 +2,7 @@ import type { Client, Request } from '../../client/client.ts'
 import { ONLY, type RequestMarks } from '../../client/internals.ts'
 import { HexlineError } from '../../errors.ts'
 import { decodeQuantity } from '../../eth/codec/quantity.ts'
-import type { LogSpan } from './check-logs.ts'
+import type { LogSpan } from './log-span.ts'
 
 /** Attempts to learn the newest block of the endpoint. */
 const ATTEMPTS = 4

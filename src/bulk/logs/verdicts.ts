@@ -4,7 +4,8 @@ import type { Log } from '../../eth/objects.ts'
 import { unusableBlooms } from '../../eth/unusable-blooms.ts'
 import { ReceiptsRoot } from '../../verify/receipts-root.ts'
 import type { LinkedRootedReceipt } from '../link.ts'
-import { BloomChecker, checkSameBlock, type Header, lacksLogs, logsFault } from './block-logs.ts'
+import { BloomChecker, checkSameBlock, type Header, lacksLogs } from './block-logs.ts'
+import { receiptLogsFault } from './log-fault.ts'
 import type { CheckedFilter } from './log-filter.ts'
 import { isSameLog } from './same-log.ts'
 
@@ -104,7 +105,7 @@ export class Verdicts<T> {
   resolve(number: number, given: readonly T[], { header, items: all, fitsRoot }: Proven<T>): T[] {
     const { filter, logOf } = this.#options
     const logs = all.map(logOf)
-    if (logsFault(header, logs) !== undefined) return this.keep(header, given, 'the logs of its receipts contradict each other')
+    if (receiptLogsFault(header, logs) !== undefined) return this.keep(header, given, 'the logs of its receipts contradict each other')
     const items = all.filter((item) => filter.matches(logOf(item)))
     const right = new Map(items.map((item) => [logOf(item).logIndex, logOf(item)]))
     const own = given.filter((item) => logOf(item).blockHash === header.hash)
