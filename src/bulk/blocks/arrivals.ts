@@ -8,6 +8,7 @@ import { releaseReply } from '../../rpc/reply.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
 import { WrongReplies } from '../wrong-replies.ts'
 import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
+import type { Persistence } from './persistence.ts'
 import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
 import type { Suspects } from './suspects.ts'
@@ -37,8 +38,8 @@ type Traced = Pick<Arrived<unknown, unknown>, 'traces' | 'isReplacement'>
 export interface ArrivalsOptions {
   /** Learn which endpoints give wrong blocks. */
   readonly suspects?: Suspects | undefined
-  /** Of `WrongReplies`, for a wrong block. */
-  readonly mostWaits?: number | undefined
+  /** For wrong blocks. */
+  readonly persistence?: Pick<Persistence, 'waits'> | undefined
 }
 
 /** Number of replies for the traces of a block, until the fault of the last one is thrown. */
@@ -52,12 +53,12 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
   readonly #suspects: Suspects | undefined
   readonly #mostWaits: number | undefined
 
-  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>, { suspects, mostWaits }: ArrivalsOptions = {}) {
+  constructor(client: Client, fetcher: Fetcher, reader: BlockReader<B, R, T>, { suspects, persistence }: ArrivalsOptions = {}) {
     this.#client = client
     this.#fetcher = fetcher
     this.#reader = reader
     this.#suspects = suspects
-    this.#mostWaits = mostWaits
+    this.#mostWaits = persistence?.waits
   }
 
   /**

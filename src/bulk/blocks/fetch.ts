@@ -9,6 +9,7 @@ import type { Linked } from '../link.ts'
 import { type AskOptions, BlockCalls } from './block-calls.ts'
 import { type TraceForm, tracesCall, tracesCallByHash } from './block-traces.ts'
 import { ReceiptsFetcher } from './fetch-receipts.ts'
+import type { Persistence } from './persistence.ts'
 
 /** A block as the node's own bytes, with its receipts if requested. */
 export interface Fetched {
@@ -30,8 +31,8 @@ export interface FetcherOptions {
   readonly receipts: boolean
   /** Absent: without traces. */
   readonly traces?: TraceForm | undefined
-  /** Attempts of an urgent call. Default: until its deadline. */
-  readonly urgentAttempts?: number | undefined
+  /** Default: an urgent block is requested until the deadline. */
+  readonly persistence?: Persistence | undefined
 }
 
 const NONE: readonly string[] = []
@@ -62,7 +63,7 @@ export class Fetcher {
     this.#full = options.full
     this.#withReceipts = options.receipts
     this.#traces = options.traces
-    this.#urgentAttempts = options.urgentAttempts ?? Number.POSITIVE_INFINITY
+    this.#urgentAttempts = options.persistence?.attempts ?? Number.POSITIVE_INFINITY
     this.#clock = clockOf(client)
     this.#calls = new BlockCalls(client)
     this.#receipts = new ReceiptsFetcher(client, this.#calls)

@@ -11,6 +11,7 @@ import { type CheckedRange, resolveRange } from '../range.ts'
 import { Arrivals, type Arrived, releaseArrived } from './arrivals.ts'
 import type { TraceForm } from './block-traces.ts'
 import { type Fetched, Fetcher } from './fetch.ts'
+import type { Persistence } from './persistence.ts'
 import type { BlockReader } from './read-block.ts'
 import { Suspects } from './suspects.ts'
 import { VerifiedBlocks } from './verified-blocks.ts'
@@ -31,10 +32,8 @@ export interface StreamOptions {
   readonly receipts: boolean
   /** Absent: without traces. */
   readonly traces?: TraceForm | undefined
-  /** Attempts for a block that is late or wrong. Default: until the deadline. */
-  readonly urgentAttempts?: number | undefined
-  /** Of `WrongReplies`, for a wrong block. */
-  readonly mostWaits?: number | undefined
+  /** Default: a late block is requested until the deadline, a wrong one as `WrongReplies` says. */
+  readonly persistence?: Persistence | undefined
   readonly signal: AbortSignal | undefined
   readonly onProgress: ((progress: Progress) => void) | undefined
   readonly bounds: Bounds
@@ -72,7 +71,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   options: StreamOptions,
   reader: BlockReader<B, R, T>,
 ): AsyncGenerator<T, void, undefined> {
-  const { signal, onProgress, onVerified, bounds, mostWaits } = options
+  const { signal, onProgress, onVerified, bounds, persistence } = options
   const asked = signal ? client.with({ signal }) : client
   const { from, to } = await resolveRange(asked, options.range)
   const total = Number(to - from) + 1
@@ -81,7 +80,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const { stop, release } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const suspects = new Suspects(clockOf(client), connectionsOf(client)?.length ?? 1)
-  const arrivals = new Arrivals(client, fetcher, reader, { suspects, mostWaits })
+  const arrivals = new Arrivals(client, fetcher, reader, { suspects, persistence })
   let done = 0
   let bytes = 0
   try {
@@ -92,7 +91,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     const blocks =
       verifying === undefined
         ? readInOrder(new Link())
-        : new VerifiedBlocks({ client, fetcher, arrivals, whole: reader.whole, suspects, mostWaits, verifying, stop: stop.signal }).of(readInOrder(undefined))
+        : new VerifiedBlocks({ client, fetcher, arrivals, whole: reader.whole, suspects, persistence, verifying, stop: stop.signal }).of(readInOrder(undefined))
     for await (const block of blocks) {
       signal?.throwIfAborted()
       const { fetched, receiptsByHash: byHash, proof } = block

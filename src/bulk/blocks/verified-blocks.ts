@@ -6,6 +6,7 @@ import { Link, type Linked, type LinkedReceipt } from '../link.ts'
 import { WrongReplies } from '../wrong-replies.ts'
 import { type Arrivals, type Arrived, releaseArrived } from './arrivals.ts'
 import type { Fetched, Fetcher } from './fetch.ts'
+import type { Persistence } from './persistence.ts'
 import type { BlockReader } from './read-block.ts'
 import type { Suspects } from './suspects.ts'
 import { verifiedAhead } from './verify-ahead.ts'
@@ -18,8 +19,8 @@ export interface VerifiedBlocksOptions<B extends { readonly linked: Linked }, R 
   readonly arrivals: Arrivals<B, R, unknown>
   readonly whole: BlockReader<B, R, unknown>['whole']
   readonly suspects: Suspects
-  /** Of `WrongReplies`, for a wrong block. */
-  readonly mostWaits: number | undefined
+  /** For wrong blocks. */
+  readonly persistence: Pick<Persistence, 'waits'> | undefined
   readonly verifying: Verifying
   readonly stop: AbortSignal
 }
@@ -83,8 +84,8 @@ export class VerifiedBlocks<B extends { readonly linked: Linked }, R extends { r
 
   /** The same block, from another endpoint if there is one. */
   async #replacement(wrong: Arrived<B, R>, fault: IntegrityError, previous?: Link): Promise<Arrived<B, R>> {
-    const { client, fetcher, arrivals, mostWaits, stop } = this.#options
-    const wrongReplies = new WrongReplies(client, mostWaits)
+    const { client, fetcher, arrivals, persistence, stop } = this.#options
+    const wrongReplies = new WrongReplies(client, persistence?.waits)
     let last = { arrived: wrong, fault }
     while (await wrongReplies.mayAskAgain('eth_getBlockByNumber', suspectOf(last.arrived.fetched, last.fault), stop)) {
       releaseArrived(last.arrived)
