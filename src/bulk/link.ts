@@ -1,6 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import { fault, under } from '../eth/codec/codec-path.ts'
 import { decodeQuantity } from '../eth/codec/quantity.ts'
+import { hashOfTransaction } from '../eth/transaction-hash.ts'
 import { show } from '../text.ts'
 import type { RootedReceipt } from '../verify/receipt.ts'
 
@@ -57,7 +58,7 @@ export function receiptsFault({ transactions, number, hash }: Linked, receipts: 
     const receipt = receipts[i] as LinkedReceipt
     const transaction = transactions[i] as (typeof transactions)[number]
     if (receipt.blockHash !== hash) return new IntegrityError(`block ${number}: receipt ${i} is of block ${shown(receipt.blockHash)}, not of ${shown(hash)}`)
-    if (receipt.transactionHash !== (typeof transaction === 'string' ? transaction : transaction.hash)) {
+    if (receipt.transactionHash !== hashOfTransaction(transaction)) {
       return new IntegrityError(`block ${number}: receipt ${i} is not of transaction ${i}`)
     }
   }

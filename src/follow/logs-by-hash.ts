@@ -1,4 +1,3 @@
-import { bytesOf } from '../bulk/blocks/fetch.ts'
 import { lacksLogs } from '../bulk/logs/block-logs.ts'
 import { logFault } from '../bulk/logs/log-fault.ts'
 import type { CheckedFilter, FilterParams } from '../bulk/logs/log-filter.ts'
@@ -11,7 +10,7 @@ import { isBloom } from '../eth/bloom.ts'
 import type { Hash } from '../eth/codec/hex.ts'
 import { BodyPool } from '../rpc/body-pool.ts'
 import { isFailure, mayRepeat } from '../rpc/failure-kinds.ts'
-import { releaseReply } from '../rpc/reply.ts'
+import { releaseReply, takeBytes } from '../rpc/reply.ts'
 import { excerpt } from '../text.ts'
 import { type HashedHeader, RangeLogs } from './range-logs.ts'
 
@@ -62,7 +61,7 @@ export class LogsByHash<L> {
     }
     try {
       const reply = await this.#client.send(request)
-      const items = this.#reader.logs(bytesOf(reply))
+      const items = this.#reader.logs(takeBytes(reply))
       if (!this.#reader.keepsBytes) releaseReply(reply)
       return this.#areRight(items, number, hash) ? items : undefined
     } catch (error) {

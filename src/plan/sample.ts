@@ -1,10 +1,11 @@
 import { type TraceForm, tracesCall } from '../bulk/blocks/block-traces.ts'
-import { bytesOf, Fetcher } from '../bulk/blocks/fetch.ts'
+import { Fetcher } from '../bulk/blocks/fetch.ts'
 import type { Client } from '../client/client.ts'
 import { HexlineError, MalformedReplyError } from '../errors.ts'
 import { isBloom } from '../eth/bloom.ts'
 import type { Reply } from '../rpc/call.ts'
 import { readUnread } from '../rpc/post/unread.ts'
+import { takeBytes } from '../rpc/reply.ts'
 import { Counts, countingClient } from './counting-client.ts'
 import { type Estimator, estimator, sum, type Traits } from './estimate.ts'
 import { chosenFrom, headersIn } from './spread.ts'
@@ -189,7 +190,7 @@ async function sampledBlock(fetcher: Fetcher, number: number, form: TraceForm | 
 
 /** The result in its own memory. Throws `SyntaxError` unless it is JSON. */
 function checkedCopy(reply: Reply): { readonly bytes: Buffer; readonly value: unknown } {
-  return readUnread(bytesOf(reply), (whole) => ({ value: JSON.parse(whole.toString('utf8')), bytes: Buffer.from(whole) }))
+  return readUnread(takeBytes(reply), (whole) => ({ value: JSON.parse(whole.toString('utf8')), bytes: Buffer.from(whole) }))
 }
 
 /** Whatever else is wrong with the block, the job itself reports. */

@@ -75,6 +75,11 @@ export function asBuffer(result: unknown): Buffer {
   return Buffer.from(JSON.stringify(result) ?? 'null')
 }
 
+/** Takes the bytes of a reply, for `readUnread`. */
+export function takeBytes(reply: Reply): Buffer {
+  return asBuffer(reply.take())
+}
+
 /** The size that a reply tells; 0 where a user's function gives none. */
 export function sizeFrom(bytes: unknown): number {
   return typeof bytes === 'number' && bytes > 0 ? bytes : 0

@@ -1,5 +1,6 @@
 import { IntegrityError } from '../errors.ts'
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
+import { hashOfTransaction } from '../eth/transaction-hash.ts'
 import { checkPlace } from './check-place.ts'
 import { hasStateSync, mayBeUnknown, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
 import { writeHeader } from './header.ts'
@@ -256,7 +257,7 @@ class Run {
     if (last === undefined || !hasStateSync(this.#chainId)) return 0
     if (typeof last !== 'string' && !ZERO_ADDRESS.test(last.from)) return 0
     const expected = stateSyncHash(number, hash)
-    return expected !== undefined && isSame(expected, typeof last === 'string' ? last : last.hash) ? 1 : 0
+    return expected !== undefined && isSame(expected, hashOfTransaction(last)) ? 1 : 0
   }
 
   #prices(transactions: readonly Transaction[]): string | undefined {

@@ -1,6 +1,7 @@
 import { IntegrityError } from '../errors.ts'
 import { BLOOM_BYTES, BloomBuilder } from '../eth/bloom.ts'
 import type { Block, Log, Receipt, Transaction } from '../eth/objects.ts'
+import { hashOfTransaction } from '../eth/transaction-hash.ts'
 import { checkPlace } from './check-place.ts'
 import { otherReceiptsRoot } from './deviations.ts'
 import { address, layout, quantity, record } from './encode.ts'
@@ -69,7 +70,7 @@ export class ReceiptsChecker {
       const path = `receipts[${i}]`
       if (typeof receipt !== 'object' || receipt === null) throw mismatch(block, path, plain('a receipt'), receipt)
       const transaction = block.transactions[i] as string | Transaction
-      const hash = typeof transaction === 'string' ? transaction : transaction.hash
+      const hash = hashOfTransaction(transaction)
       if (!isSame(receipt.transactionHash, hash)) throw mismatch(block, `${path}.transactionHash`, hash, receipt.transactionHash)
       checkPlace(block, path, receipt, i)
       if (typeof receipt.cumulativeGasUsed !== 'bigint') throw mismatch(block, `${path}.cumulativeGasUsed`, plain('a quantity'), receipt.cumulativeGasUsed)

@@ -4,10 +4,10 @@ import { scrubError } from '../../client/scrub-error.ts'
 import { CodecError, IntegrityError, MalformedReplyError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
 import type { CallRecord } from '../../rpc/call-record.ts'
-import { releaseReply } from '../../rpc/reply.ts'
+import { releaseReply, takeBytes } from '../../rpc/reply.ts'
 import { type Link, type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
 import { WrongReplies } from '../wrong-replies.ts'
-import { bytesOf, type Fetched, type Fetcher, release } from './fetch.ts'
+import { type Fetched, type Fetcher, release } from './fetch.ts'
 import type { Persistence } from './persistence.ts'
 import { type BlockReader, type ReadBlock, type ReadTraces, readBlock, readTraces, type UnusableBlock, unusableBlock } from './read-block.ts'
 import { receiptsByHash } from './receipts-by-hash.ts'
@@ -159,7 +159,7 @@ export class Arrivals<B extends { readonly linked: Linked }, R extends { readonl
     let reply = first
     let origin = origins.traces
     for (let attempt = 1; ; attempt++) {
-      const traces = readTraces(number, reader, block, bytesOf(reply))
+      const traces = readTraces(number, reader, block, takeBytes(reply))
       if (!(traces instanceof Error)) {
         if (attempt > 1) this.#suspects?.replaced(origin?.endpoint, avoid)
         return { traces, isReplacement: attempt > 1 }

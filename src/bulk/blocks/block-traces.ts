@@ -2,6 +2,7 @@ import { IntegrityError } from '../../errors.ts'
 import type { Decode } from '../../eth/codec/schema.ts'
 import { decodeTraces, type Trace } from '../../eth/parity-traces.ts'
 import { type BlockTrace, blockTracesDecoder, type CallFrame } from '../../eth/trace-objects.ts'
+import { hashOfTransaction } from '../../eth/transaction-hash.ts'
 import { type Linked, shown } from '../link.ts'
 
 /**
@@ -45,7 +46,7 @@ export function tracesFault(form: TraceForm, block: Linked, traces: readonly unk
   if (whole.length !== transactions.length) return new IntegrityError(`block ${number} has ${transactions.length} transactions, but traces of ${whole.length}`)
   for (const [i, transaction] of transactions.entries()) {
     const { txHash, transactionHash = txHash } = whole[i] as { readonly txHash?: unknown; readonly transactionHash?: unknown }
-    if (typeof transactionHash === 'string' && transactionHash !== hashOf(transaction))
+    if (typeof transactionHash === 'string' && transactionHash !== hashOfTransaction(transaction))
       return new IntegrityError(`block ${number}: trace ${i} is not of transaction ${i}`)
   }
   return form === 'parity' ? strayFault(block, traces as readonly Trace[]) : undefined
@@ -59,14 +60,10 @@ function strayFault({ transactions, number }: Linked, traces: readonly Trace[]):
     const { transactionHash } = trace
     if (typeof transactionHash !== 'string') continue
     const transaction = transactions[i]
-    if (transaction === undefined || transactionHash !== hashOf(transaction))
+    if (transaction === undefined || transactionHash !== hashOfTransaction(transaction))
       return new IntegrityError(`block ${number}: a trace of transaction ${shown(transactionHash)} is not beside the others of that transaction`)
   }
   return undefined
-}
-
-function hashOf(transaction: Linked['transactions'][number]): string {
-  return typeof transaction === 'string' ? transaction : transaction.hash
 }
 
 /** A trace whose address is wrong is of no transaction. */

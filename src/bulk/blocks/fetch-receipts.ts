@@ -3,9 +3,10 @@ import { clockOf, connectionsOf } from '../../client/internals.ts'
 import { HexlineError } from '../../errors.ts'
 import { parseResult } from '../../eth/codec/reader.ts'
 import { billed, costsAt } from '../../eth/costs.ts'
+import { hashOfTransaction } from '../../eth/transaction-hash.ts'
 import type { Reply } from '../../rpc/call.ts'
 import { CallRecord } from '../../rpc/call-record.ts'
-import { asBuffer, movedReply, replyOf } from '../../rpc/reply.ts'
+import { movedReply, replyOf, takeBytes } from '../../rpc/reply.ts'
 import type { Clock } from '../../wait/clock.ts'
 import { type Linked, linkedFields } from '../link.ts'
 import { type AskOptions, type BlockCalls, RECEIPTS } from './block-calls.ts'
@@ -132,7 +133,7 @@ export class ReceiptsFetcher {
   async #single(transactions: Linked['transactions'], options: AskOptions): Promise<Reply> {
     const joined = { ...options, isUnread: false }
     const replies = await Promise.all(
-      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [typeof each === 'string' ? each : each.hash], joined, new CallRecord())),
+      transactions.map((each) => this.#calls.ask('eth_getTransactionReceipt', [hashOfTransaction(each)], joined, new CallRecord())),
     )
     const receipts = jsonArray(replies.map(takeBytes).filter((bytes) => !NULL.equals(bytes)))
     return replyOf(receipts, receipts.length)
@@ -164,10 +165,6 @@ function listTransactions(reply: Reply): ListedBlock {
   } catch {
     return { block, transactions: [] }
   }
-}
-
-function takeBytes(reply: Reply): Buffer {
-  return asBuffer(reply.take())
 }
 
 /** Joins JSON values into one JSON array. */

@@ -3,7 +3,7 @@ import { clockOf } from '../../client/internals.ts'
 import { HexlineError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
 import { CallRecord } from '../../rpc/call-record.ts'
-import { asBuffer, releaseReply, replyOf } from '../../rpc/reply.ts'
+import { releaseReply, replyOf } from '../../rpc/reply.ts'
 import type { Clock } from '../../wait/clock.ts'
 import type { Linked } from '../link.ts'
 import { type AskOptions, BlockCalls } from './block-calls.ts'
@@ -154,11 +154,6 @@ export class Fetcher {
   receiptsByHash(block: Linked, signal: AbortSignal | undefined, avoid: readonly string[]): Promise<{ receipts: Reply; origin: CallRecord } | undefined> {
     return this.#receipts.byHash(block, { client: this.#byHash, signal, avoid })
   }
-}
-
-/** Takes the bytes of a reply, for `readUnread`. */
-export function bytesOf(reply: Reply): Buffer {
-  return asBuffer(reply.take())
 }
 
 /** Releases the bytes of all replies, which will not be read again. */

@@ -1,10 +1,11 @@
 import { CodecError, IntegrityError } from '../../errors.ts'
 import { moved, under } from '../../eth/codec/codec-path.ts'
 import type { CallRecord } from '../../rpc/call-record.ts'
+import { takeBytes } from '../../rpc/reply.ts'
 import type { BlockJson, WholeBlock } from '../../verify/bytes-verifier.ts'
 import type { Linked, LinkedReceipt } from '../link.ts'
 import { type TraceForm, tracesFault } from './block-traces.ts'
-import { bytesOf, type Fetched } from './fetch.ts'
+import type { Fetched } from './fetch.ts'
 
 /**
  * Makes the items of a stream. `block` and `receipts` get the bytes of a whole result, and read
@@ -66,7 +67,7 @@ export function readBlock<B, R>(
   { number, block, receipts, origins }: Fetched,
   reader: { block(bytes: Buffer): B; receipts(bytes: Buffer): R },
 ): ReadBlock<B, R> | UnusableBlock {
-  const json: BlockJson = { block: bytesOf(block), receipts: receipts && bytesOf(receipts) }
+  const json: BlockJson = { block: takeBytes(block), receipts: receipts && takeBytes(receipts) }
   let origin: CallRecord | undefined = origins.block
   try {
     const read = inBlock(number, 'eth_getBlockByNumber', () => reader.block(json.block))

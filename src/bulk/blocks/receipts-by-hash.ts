@@ -1,8 +1,9 @@
 import type { IntegrityError } from '../../errors.ts'
 import type { Reply } from '../../rpc/call.ts'
 import type { CallRecord } from '../../rpc/call-record.ts'
+import { takeBytes } from '../../rpc/reply.ts'
 import { type Linked, type LinkedReceipt, receiptsFault } from '../link.ts'
-import { bytesOf, type Fetcher } from './fetch.ts'
+import type { Fetcher } from './fetch.ts'
 
 /** Number of requests by the hash of a block. */
 const ATTEMPTS = 3
@@ -41,7 +42,7 @@ export async function receiptsByHash<R extends { readonly linked: readonly Linke
 /** Undefined for bytes that cannot be read as receipts. */
 function readIfValid<R>(reply: Reply, read: (bytes: Buffer) => R): R | undefined {
   try {
-    return read(bytesOf(reply))
+    return read(takeBytes(reply))
   } catch {
     return undefined
   }

@@ -9,8 +9,7 @@ import { BodyPool } from '../../rpc/body-pool.ts'
 import type { Reply } from '../../rpc/call.ts'
 import { CallRecord } from '../../rpc/call-record.ts'
 import { mayBeReadInParts, wasRead } from '../../rpc/post/unread.ts'
-import { takeRelease } from '../../rpc/reply.ts'
-import { bytesOf } from '../blocks/fetch.ts'
+import { takeBytes, takeRelease } from '../../rpc/reply.ts'
 import { PatientCalls } from '../patient-calls.ts'
 import { WrongReplies } from '../wrong-replies.ts'
 import { checkLogs } from './check-logs.ts'
@@ -198,7 +197,7 @@ export class LogAsker<T> {
   }
 
   #arrived(question: LogQuestion, reply: Reply, record: CallRecord): HeldReply {
-    const bytes = bytesOf(reply)
+    const bytes = takeBytes(reply)
     const { count, cuts } = scanLogs(bytes) ?? NOT_SCANNED
     const release = takeRelease(reply)
     // The bytes are changed while a piece is decoded, so nobody else may have them. What has logs

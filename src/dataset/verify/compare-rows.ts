@@ -1,6 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { IntegrityError, RpcError } from '../../errors.ts'
+import type { Hash } from '../../eth/codec/hex.ts'
 import type { Block, Receipt, Transaction } from '../../eth/objects.ts'
+import { hashOfTransaction } from '../../eth/transaction-hash.ts'
 import { isSame } from '../../verify/mismatch.ts'
 import { falsehood } from '../falsehood.ts'
 import { type DatasetHeader, MANIFEST, type RangeEntry } from '../folder/manifest.ts'
@@ -75,7 +77,7 @@ async function receiptsOf(client: Client, { number, transactions }: Block): Prom
   } catch (error) {
     if (!(error instanceof RpcError) || error.kind !== 'unsupported') throw error
   }
-  const hashes = transactions.map((each: Transaction | `0x${string}`) => (typeof each === 'string' ? each : each.hash))
+  const hashes = transactions.map(hashOfTransaction<Hash>)
   const receipts = await Promise.all(hashes.map((hash) => client.call('eth_getTransactionReceipt', hash)))
   if (receipts.includes(null)) throw missing()
   return receipts as Receipt[]

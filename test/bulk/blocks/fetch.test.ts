@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { bytesOf, type Fetched, Fetcher, type FetcherOptions } from '../../../src/bulk/blocks/fetch.ts'
+import { type Fetched, Fetcher, type FetcherOptions } from '../../../src/bulk/blocks/fetch.ts'
 import { createReader, parseResult } from '../../../src/eth/codec/reader.ts'
 import { blockDecoder } from '../../../src/eth/objects.ts'
 import type { Client } from '../../../src/index.ts'
+import { takeBytes } from '../../../src/rpc/reply.ts'
 import { agentForAnyHost } from '../../support/agent.ts'
 import { blockHash, blockOf, type ChainOptions, type ChainServer, chainAnswer, startChain } from '../../support/chain-server.ts'
 import { clientOf, errorOf } from '../../support/server.ts'
@@ -22,7 +23,7 @@ async function start(chain: Partial<ChainOptions>, options: FetcherOptions = bot
 
 /** The decoded bytes of a block and of its receipts. */
 function read({ block, receipts }: Fetched) {
-  return { block: parseResult(bytesOf(block)), receipts: receipts && parseResult(bytesOf(receipts)) }
+  return { block: parseResult(takeBytes(block)), receipts: receipts && parseResult(takeBytes(receipts)) }
 }
 
 describe('a block', () => {
@@ -38,7 +39,7 @@ describe('a block', () => {
 
   it('can be decoded from its bytes', async () => {
     const { fetch, close } = await start({}, { full: true, receipts: false })
-    expect(createReader(blockDecoder(true))(bytesOf((await fetch(7n)).block))).toMatchObject({ number: 7n, hash: blockHash(7) })
+    expect(createReader(blockDecoder(true))(takeBytes((await fetch(7n)).block))).toMatchObject({ number: 7n, hash: blockHash(7) })
     await close()
   })
 
