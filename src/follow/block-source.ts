@@ -6,7 +6,6 @@ import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import type { PageReader } from '../bulk/logs/log-stream.ts'
 import { boundsWithin } from '../bulk/ordered/read-ahead.ts'
 import type { Client } from '../client/client.ts'
-import { stopWith } from '../wait/stop-with.ts'
 import type { HashedHeader } from './range-logs.ts'
 
 /** A block of a range, as a reader makes it. It owns its memory. */
@@ -59,18 +58,3 @@ export function blocksOf<I, L>(
   const bounds = boundsWithin(maxBytes)
   return rangeStream(client, { range, full, receipts, persistence, signal, onProgress: undefined, bounds }, reader.blocks)
 }
-
-/** The same options, with a signal that `end` aborts, too. */
-export function endable<O extends SourceOptions>(given: O): { readonly options: O; end(): void } {
-  const { stop, release } = stopWith(given.signal)
-  return {
-    options: { ...given, signal: stop.signal },
-    end() {
-      release()
-      stop.abort(ENDED)
-    },
-  }
-}
-
-/** Nobody sees it: requests that nobody waits for any more end with it. */
-const ENDED: unique symbol = Symbol('the blocks are not needed any more')

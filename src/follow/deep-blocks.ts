@@ -1,6 +1,7 @@
 import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import type { Client } from '../client/client.ts'
-import { blocksOf, endable, type FollowReader, LOGS_AHEAD, type SourceBlock, type SourceOptions, type Span } from './block-source.ts'
+import { stopWith } from '../wait/stop-with.ts'
+import { blocksOf, type FollowReader, LOGS_AHEAD, type SourceBlock, type SourceOptions, type Span } from './block-source.ts'
 import { RangeLogs } from './range-logs.ts'
 import { workAhead } from './work-ahead.ts'
 
@@ -23,7 +24,8 @@ async function* withLogsOfRange<I, L>(
   reader: FollowReader<never, never, I, L>,
 ): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
   const { from, to } = span
-  const { options, end } = endable(given)
+  const { stop, end } = stopWith(given.signal)
+  const options = { ...given, signal: stop.signal }
   const logs = new RangeLogs(client, { ...options, from, to }, reader.logs)
   const blocks = async function* () {
     for await (const block of blocksOf(client, span, options, reader)) yield { ...block, logs: await logs.next(block) }

@@ -8,6 +8,7 @@ import { stopWith } from '../wait/stop-with.ts'
 import { type Bell, startBell, type ToldHead } from './bell.ts'
 import type { FollowReader, SourceBlock } from './block-source.ts'
 import { findFate } from './common-ancestor.ts'
+import { Contradictions } from './contradictions.ts'
 import { type ChainIdentity, cursorAt, type FollowCursor } from './cursor.ts'
 import { deepBlocks } from './deep-blocks.ts'
 import { FarBelow } from './far-below.ts'
@@ -33,13 +34,6 @@ type RoundEnd = 'more' | 'wait'
 /** How a delivery ends. `forked`: before a block that is not a child of the last one delivered. */
 type DeliveryEnd = 'done' | 'forked'
 
-/** Failures in a row that waiting may not cure, such as contradictions, until they are thrown. */
-const MOST_CONTRADICTIONS = 8
-/**
- * They must also last this long, in ms: where heads are announced in a burst, the failures come
- * within a moment.
- */
-const LEAST_CONTRADICTED_MS = 15_000
 /**
  * Times in a row that a node does not know the replaced blocks, until the stream ends: it may be
  * behind. They take two seconds.
@@ -85,10 +79,8 @@ class Follower<I, L, T> {
   readonly #timeout: NearTimeout
   readonly #report: FollowReport
   readonly #farBelow: FarBelow
-  /** Failures since the last progress that contradict what is known, or say what nobody knows. */
-  #contradictions = 0
-  /** When the first of them came. */
-  #contradictedAt = 0
+  /** Failures that contradict what is known, or say what nobody knows. */
+  readonly #contradictions = new Contradictions()
   /** Times in a row that the node did not know the replaced blocks. */
   #lost = 0
 
@@ -195,7 +187,7 @@ class Follower<I, L, T> {
     const step = nextStep(this.#chain, target)
     if (step.type === 'wait') {
       this.#pace.missed()
-      this.#contradictions = 0
+      this.#contradictions.clear()
       this.#report.tellOfWaiting()
       const lag = this.#farBelow.lookedInVain(target)
       // The stream waits until the node has what was delivered, which may be for ever.
@@ -228,7 +220,7 @@ class Follower<I, L, T> {
 
   /** Delivers blocks at bulk speed, as long as the head is not far below the last of them. */
   async *#catchUp(step: Extract<Step, { readonly type: 'catch-up' }>): AsyncGenerator<T, DeliveryEnd, undefined> {
-    const { stop, release } = stopWith(this.#job.signal)
+    const { stop, end } = stopWith(this.#job.signal)
     const unwatch = watchHead(this.#client, this.#job.confirmations, step.to, stop)
     try {
       return yield* this.#deliver(
@@ -240,7 +232,7 @@ class Follower<I, L, T> {
       throw error
     } finally {
       unwatch()
-      release()
+      end()
     }
   }
 
@@ -258,7 +250,7 @@ class Follower<I, L, T> {
   #delivered({ hash, item, logs }: SourceBlock<I, L>): T {
     this.#chain.add(hash)
     this.#report.blocks++
-    this.#contradictions = 0
+    this.#contradictions.clear()
     this.#pace.came()
     return this.#made({ type: 'block', block: item, logs, cursor: cursorAt(this.#identity, this.#chain.position) })
   }
@@ -297,16 +289,10 @@ class Follower<I, L, T> {
     const isContradiction = error instanceof IntegrityError ? error.kind === 'integrity' : error instanceof CodecError && error.kind === 'malformed'
     // What a node says in unknown words may pass, too, and a gateway may have a node again.
     const isDoubtful = isContradiction || isGuessed(error) || hasLostNode(error)
-    if (isDoubtful ? this.#isContradicted() : mayRepeat(error) !== true) throw error
+    if (isDoubtful ? this.#contradictions.add(this.#now()) : mayRepeat(error) !== true) throw error
     if (error.kind === 'timeout') this.#timeout.ranOut()
     this.#pace.failed()
     this.#report.tell(error)
-  }
-
-  /** Counts a contradiction. True if there are enough of them. */
-  #isContradicted(): boolean {
-    if (this.#contradictions++ === 0) this.#contradictedAt = this.#now()
-    return this.#contradictions >= MOST_CONTRADICTIONS && this.#now() - this.#contradictedAt >= LEAST_CONTRADICTED_MS
   }
 
   #now(): number {

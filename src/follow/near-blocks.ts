@@ -8,7 +8,8 @@ import { AT_ONCE, connectionsOf, RECORD, type RequestMarks, timeoutOf } from '..
 import { scrubError } from '../client/scrub-error.ts'
 import { IntegrityError } from '../errors.ts'
 import { CallRecord } from '../rpc/call-record.ts'
-import { blocksOf, endable, type FollowReader, LOGS_AHEAD, type SourceBlock, type SourceOptions, type Span } from './block-source.ts'
+import { stopWith } from '../wait/stop-with.ts'
+import { blocksOf, type FollowReader, LOGS_AHEAD, type SourceBlock, type SourceOptions, type Span } from './block-source.ts'
 import { LogsByHash } from './logs-by-hash.ts'
 import { workAhead } from './work-ahead.ts'
 
@@ -117,8 +118,8 @@ export class NearBlocks<I, L> {
   }
 
   async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
-    const { options, end } = endable(this.#options)
-    const blocks = blocksOf(near, span, options, this.#reader, NEAR_HEAD)
+    const { stop, end } = stopWith(this.#options.signal)
+    const blocks = blocksOf(near, span, { ...this.#options, signal: stop.signal }, this.#reader, NEAR_HEAD)
     yield* workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }), end)
   }
 }

@@ -5,6 +5,7 @@ import { LogStream, type PageReader } from '../bulk/logs/log-stream.ts'
 import { Verdicts } from '../bulk/logs/verdicts.ts'
 import type { Client } from '../client/client.ts'
 import type { Hash } from '../eth/codec/hex.ts'
+import { stopWith } from '../wait/stop-with.ts'
 
 /** Which logs to fetch. */
 export interface RangeLogsOptions {
@@ -37,7 +38,7 @@ export class RangeLogs<L> {
   readonly #reader: PageReader<L>
   readonly #pages: AsyncGenerator<Page<L>, void, undefined>
   readonly #auditor: BlockAuditor<L>
-  readonly #stop = new AbortController()
+  readonly #end: () => void
   #page: Page<L>
   #taken = 0
 
@@ -47,12 +48,14 @@ export class RangeLogs<L> {
     const options = { filter, range, toHash, blockHash: undefined, audit: 'none', isProvenLater: true, signal, maxBytes, onProgress: undefined } as const
     this.#pages = new LogStream(client, options, reader).pages()
     this.#page = { to: from - 1, items: [] }
-    const asked = signal === undefined ? client : client.with({ signal })
+    const { stop, end } = stopWith(signal)
+    this.#end = end
+    const asked = client.with({ signal: stop.signal })
     const { logOf } = reader
     const verdicts = new Verdicts({ filter, logOf })
     verdicts.setChain(chainId)
     const blocks = new BlockLogsFetcher(asked, reader.receipts)
-    this.#auditor = new BlockAuditor({ client: asked, filter, logOf, blocks, blockHash: undefined, stop: this.#stop.signal }, verdicts)
+    this.#auditor = new BlockAuditor({ client: asked, filter, logOf, blocks, blockHash: undefined, stop: stop.signal }, verdicts)
   }
 
   /** The logs of the next block, as the node gave them for the range. */
@@ -80,10 +83,7 @@ export class RangeLogs<L> {
   }
 
   async end(): Promise<void> {
-    this.#stop.abort(ENDED)
+    this.#end()
     await this.#pages.return()
   }
 }
-
-/** Nobody sees it: requests that nobody waits for any more end with it. */
-const ENDED: unique symbol = Symbol('the logs are not needed any more')

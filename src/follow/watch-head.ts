@@ -12,7 +12,8 @@ export const HEAD_WAS_FALSE = new Error('the head was far too high')
  * Looks at the head from time to time while a stream catches up with block `to`, which was far
  * below it, and aborts `stop` with `HEAD_WAS_FALSE` where the head is below that block: the head
  * that the catch-up began with was false, or the chain was reset. Blocks that do not exist would be
- * requested all the time. Ends when the returned function is called, which aborts `stop`, too.
+ * requested all the time. Ends when the returned function is called; a look that is on its way ends
+ * with `stop`.
  *
  * A stream that is abandoned is not ended, so the timer does not hold the process up: the calls of
  * a catch-up do.
@@ -37,7 +38,5 @@ export function watchHead(given: Client, confirmations: Confirmations, to: numbe
   return () => {
     isOver = true
     clock.cancel(timer)
-    // A look that is on its way is given up.
-    stop.abort()
   }
 }

@@ -20,29 +20,52 @@ interface Held {
   readonly signal: WeakRef<AbortSignal>
 }
 
+/** A controller that stops with a signal. */
+export interface Stop {
+  readonly stop: AbortController
+  /** It does not stop with the signal any more. */
+  release(): void
+  /** The same, and what still runs is stopped: nobody waits for it. */
+  end(): void
+}
+
+/** Nobody sees it. A reason that is given costs less than one that the signal makes. */
+const ENDED: unique symbol = Symbol('nobody waits for it any more')
+
 /**
- * A new controller that is aborted with `signal`, too, until `release` is called.
- * However many there are for one signal, it gets one event listener: Node.js warns of a leak at
- * eleven.
+ * A new controller that is aborted with `signal`, too, until `release` or `end` is called. However
+ * many there are for one signal, it gets one event listener: Node.js warns of a leak at eleven.
  *
  * A signal may live as long as the process, and a generator that its consumer abandons is never
  * told to end. So the signal holds no controller: what stops with it may be collected before it.
  */
-export function stopWith(signal: AbortSignal | undefined): { readonly stop: AbortController; release(): void } {
+export function stopWith(signal: AbortSignal | undefined): Stop {
   const stop = new AbortController()
-  if (signal?.aborted) stop.abort(signal.reason)
-  if (signal === undefined || signal.aborted) return { stop, release() {} }
+  const release = signal === undefined ? () => {} : follow(signal, stop)
+  return {
+    stop,
+    release,
+    end() {
+      release()
+      stop.abort(ENDED)
+    },
+  }
+}
+
+/** Aborts `stop` with `signal`, until the function that it returns is called. */
+function follow(signal: AbortSignal, stop: AbortController): () => void {
+  if (signal.aborted) {
+    stop.abort(signal.reason)
+    return () => {}
+  }
   const group = groups.get(signal) ?? groupOf(signal)
   const controller = new WeakRef(stop)
   group.controllers.add(controller)
   controllersOf.set(stop.signal, stop)
   abandoned.register(stop, { controller, group, signal: new WeakRef(signal) }, controller)
-  return {
-    stop,
-    release() {
-      abandoned.unregister(controller)
-      forget(controller, group, signal)
-    },
+  return () => {
+    abandoned.unregister(controller)
+    forget(controller, group, signal)
   }
 }
 

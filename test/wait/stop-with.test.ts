@@ -35,6 +35,13 @@ test('stops by itself without a signal', () => {
   expect(stop.signal.aborted).toBe(false)
 })
 
+test('stops what still runs at its end, once it is released', () => {
+  const own = new AbortController()
+  const { stop, end } = stopWith(own.signal)
+  end()
+  expect([stop.signal.aborted, own.signal.aborted, getEventListeners(own.signal, 'abort').length]).toEqual([true, false, 0])
+})
+
 test('costs a signal one event listener, however many stop with it, and none in the end', () => {
   const { signal } = new AbortController()
   const many = Array.from({ length: 100 }, () => stopWith(signal))

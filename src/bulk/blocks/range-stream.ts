@@ -57,9 +57,6 @@ export interface Progress {
   readonly verified?: VerifyReport
 }
 
-/** Nobody sees it: requests in flight that nobody waits for any more end with it. */
-const ENDED: unique symbol = Symbol('the stream has ended')
-
 /**
  * The items of a range of blocks, in order. Each block has the requested number, names the previous
  * one as its parent, and comes with one receipt for each of its transactions: receipts of another
@@ -77,7 +74,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
   const total = Number(to - from) + 1
   const verifying = options.verify === undefined ? undefined : await (await import('./verifying.ts')).startVerifying(asked, options.full, options.verify)
   // Aborts the requests in flight when the consumer stops or anything fails.
-  const { stop, release } = stopWith(signal)
+  const { stop, end } = stopWith(signal)
   const fetcher = new Fetcher(client, options)
   const suspects = new Suspects(clockOf(client), connectionsOf(client)?.length ?? 1)
   const arrivals = new Arrivals(client, fetcher, reader, { suspects, persistence })
@@ -110,9 +107,7 @@ export async function* rangeStream<B extends { readonly linked: Linked }, R exte
     // Receipts may be requested by the hashes that the node gave for its transactions.
     throw error instanceof IntegrityError ? scrubError(error, connectionsOf(client)) : error
   } finally {
-    release()
-    // A reason that is given costs less than one that the signal makes.
-    stop.abort(ENDED)
+    end()
     verifying?.end()
   }
 

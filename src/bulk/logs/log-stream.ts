@@ -119,15 +119,14 @@ export class LogStream<T> {
   /** Pages tile the range. */
   async *pages(): AsyncGenerator<ReadLogs<T>, void, undefined> {
     const { signal } = this.#options
-    const { stop, release } = stopWith(signal)
+    const { stop, end } = stopWith(signal)
     try {
       signal?.throwIfAborted()
       yield* this.#pages(await this.#start(stop.signal))
     } catch (error) {
       throw error instanceof IntegrityError ? scrubError(error, connectionsOf(this.#client)) : error
     } finally {
-      release()
-      stop.abort()
+      end()
     }
   }
 
