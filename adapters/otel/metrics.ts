@@ -1,4 +1,5 @@
 import { type Attributes, type BatchObservableCallback, type Meter, type Observable, ROOT_CONTEXT } from '@opentelemetry/api'
+import type { OnPost } from '../../src/metrics/figures.ts'
 import { type Metric, SECONDS } from '../../src/metrics/metric.ts'
 import { type Recorder, record } from '../../src/metrics/recorder.ts'
 import { processWide } from '../../src/process-wide.ts'
@@ -7,12 +8,7 @@ import { numbered } from '../../src/rpc/events.ts'
 import { rpcMethod } from './attributes.ts'
 
 /** What has been counted with one meter, and continues to be. */
-interface Measured {
-  readonly recorder: Recorder
-  readonly durations: PostDurations
-}
-
-const measured = processWide('measured', () => new WeakMap<Meter, Measured>())
+const measured = processWide('measured', () => new WeakMap<Meter, Recorder>())
 
 /**
  * The metrics of `--metrics`, as OpenTelemetry names them. Counters and gauges are read when they
@@ -27,44 +23,41 @@ export function measure(meter: Meter, callDurations: boolean): () => void {
   // Nothing has begun where one of these throws.
   const calls = callDurations ? callDurationsOf(meter) : undefined
   const before = measured.get(meter)
-  before?.recorder.resume()
-  const { recorder, durations } = before ?? begin(meter)
+  before?.resume()
+  const recorder = before ?? begin(meter)
   const stopCalls = calls && watchCalls(calls)
   return () => {
     stopCalls?.()
     recorder.stop()
-    durations.flush()
   }
 }
 
-function begin(meter: Meter): Measured {
-  const durations = postDurations(meter)
-  const recorder = record('sum', durations.add)
+function begin(meter: Meter): Recorder {
+  const recorder = record('sum', postDurations(meter))
   try {
-    observe(meter, recorder, durations)
+    observe(meter, recorder)
   } catch (error) {
     recorder.stop()
     throw error
   }
-  measured.set(meter, { recorder, durations })
-  return { recorder, durations }
+  measured.set(meter, recorder)
+  return recorder
 }
 
 /** Gives the recorder's figures to the meter whenever it collects them. */
-function observe(meter: Meter, recorder: Recorder, durations: PostDurations): void {
-  // The only histogram is that of the POSTs, which `durations` records.
-  const metrics = recorder.metrics.filter((metric) => metric.type !== 'histogram')
-  const observed = metrics.map((metric) => [metric, observableOf(meter, metric)] as const)
+function observe(meter: Meter, recorder: Recorder): void {
+  const observables = scalars(recorder).map((metric) => observableOf(meter, metric))
   const callback: BatchObservableCallback = (result) => {
-    durations.collected()
-    for (const [{ series, labels: names }, observable] of observed) {
-      for (const [labels, { value }] of series) result.observe(observable, value, labelled(names, labels))
+    for (const [i, { series, labels: names }] of scalars(recorder).entries()) {
+      for (const [labels, { value }] of series) result.observe(observables[i] as Observable, value, labelled(names, labels))
     }
   }
-  meter.addBatchObservableCallback(
-    callback,
-    observed.map(([, observable]) => observable),
-  )
+  meter.addBatchObservableCallback(callback, observables)
+}
+
+/** All metrics but the histogram, which `postDurations` records when the metrics are asked for. */
+function scalars({ metrics }: Recorder) {
+  return metrics.filter((metric) => metric.type !== 'histogram')
 }
 
 function observableOf(meter: Meter, { type, name, help, unit }: Metric): Observable {
@@ -78,45 +71,11 @@ function labelled(names: readonly string[], values: readonly string[]): Attribut
 
 const ADVICE = { explicitBucketBoundaries: [...SECONDS] }
 
-/** Most durations that wait to be recorded. */
-const MOST_WAITING = 256
-
-interface PostDurations {
-  readonly add: (seconds: number, endpoint: string) => void
-  /** Records those that wait. */
-  flush(): void
-  /** A collection begins. */
-  collected(): void
-}
-
-/**
- * Records the duration of each POST: the first one to an endpoint since the last collection at
- * once, since its time can become the start of the interval, and the others together, before they
- * are collected.
- */
-function postDurations(meter: Meter): PostDurations {
+/** Records the duration of each POST. */
+function postDurations(meter: Meter): OnPost {
   const description = 'From the start of a POST to the end of its reply.'
   const histogram = meter.createHistogram('hexline.post.duration', { description, unit: 's', advice: ADVICE })
-  const waiting = new Map<string, number[]>()
-  const flush = () => {
-    for (const [endpoint, all] of waiting) {
-      for (const seconds of all.splice(0)) histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
-    }
-  }
-  return {
-    add(seconds, endpoint) {
-      const all = waiting.get(endpoint)
-      if (all === undefined) {
-        waiting.set(endpoint, [])
-        histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
-      } else if (all.push(seconds) === MOST_WAITING) flush()
-    },
-    flush,
-    collected() {
-      flush()
-      waiting.clear()
-    },
-  }
+  return (seconds, endpoint) => histogram.record(seconds, { endpoint }, ROOT_CONTEXT)
 }
 
 /** Records the duration of each call, with few attributes, since the SDK encodes them each time. */

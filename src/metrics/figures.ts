@@ -13,6 +13,12 @@ const OTHER = 'other'
 /** Is told the duration of a POST, in seconds, and the label of its endpoint. */
 export type OnPost = (seconds: number, endpoint: string) => void
 
+/** A POST that has ended. */
+type PostEnded = Parameters<PostEnd>[0]
+
+/** Most POSTs to an endpoint that wait to be counted. */
+const MOST_WAITING = 256
+
 /** What is kept of the durations of calls. */
 export type CallDurations = 'histogram' | 'sum'
 
@@ -47,7 +53,7 @@ export class Figures {
   #lastEndpoint: string | undefined
   #ofLastEndpoint: PostFigures | undefined
 
-  /** `onPost` is told of each POST. */
+  /** `onPost` is told of each POST when it is counted. */
   constructor(callDurations: CallDurations, onPost: OnPost | undefined) {
     this.#onPost = onPost
     const help = 'From a call to its end: queueing, attempts, and the waits between them.'
@@ -85,16 +91,19 @@ export class Figures {
     this.#ofLastMethod.ended(outcome, endpoint, durationMs, bytes, failure)
   }
 
-  postEnded({ endpoint, status, failures, isCut, durationMs, bytes, calls }: Parameters<PostEnd>[0]): void {
+  /** It counts at the next `settle` at the latest. */
+  postEnded(post: PostEnded): void {
+    const { endpoint } = post
     if (endpoint !== this.#lastEndpoint || this.#ofLastEndpoint === undefined) {
       this.#ofLastEndpoint = this.#postFiguresOf(endpoint)
       this.#lastEndpoint = endpoint
     }
-    const seconds = durationMs / 1000
-    this.#ofLastEndpoint.ended(isCut ? 'cut' : status, seconds, calls, bytes)
-    const { label } = this.#ofLastEndpoint
-    for (const kind in failures) this.#failedCalls.at(label, kind).value += failures[kind as keyof typeof failures] ?? 0
-    this.#onPost?.(seconds, label)
+    this.#ofLastEndpoint.ended(post)
+  }
+
+  /** Counts the POSTs that wait to be counted. To be called before the metrics are read. */
+  settle(): void {
+    for (const figures of this.#endpoints.values()) figures.settle()
   }
 
   retried({ endpoint, kind }: RetryEvent): void {
@@ -163,45 +172,78 @@ export class Figures {
     const label = this.#endpointLabel(endpoint)
     let figures = this.#endpoints.get(label)
     if (figures === undefined) {
-      figures = new PostFigures(label, this.#postSeconds.at(label), this.#postCalls.at(label), this.#receivedBytes.at(label), (status) =>
-        this.#posts.at(label, status),
-      )
+      figures = new PostFigures({
+        seconds: this.#postSeconds.at(label),
+        calls: this.#postCalls.at(label),
+        bytes: this.#receivedBytes.at(label),
+        postsOf: (status) => this.#posts.at(label, status),
+        failuresOf: (kind) => this.#failedCalls.at(label, kind),
+        onPost: (seconds) => this.#onPost?.(seconds, label),
+      })
       this.#endpoints.set(label, figures)
     }
     return figures
   }
 }
 
-/** The figures of the POSTs to one endpoint. */
+/** Where the POSTs to one endpoint are counted. */
+interface PostCounts {
+  readonly seconds: Histogram
+  readonly calls: Value
+  readonly bytes: Value
+  readonly postsOf: (status: string) => Value
+  readonly failuresOf: (kind: string) => Value
+  readonly onPost: (seconds: number) => void
+}
+
+/**
+ * The figures of the POSTs to one endpoint. They are counted many at a time: what runs once for a
+ * POST, among much else, takes several times as long as in a row. Only the first one since the last
+ * `settle` counts at once, since its time can become the start of an interval.
+ */
 class PostFigures {
-  readonly label: string
-  readonly #seconds: Histogram
-  readonly #calls: Value
-  readonly #bytes: Value
-  readonly #countOf: (status: string) => Value
-  /** That of the status that came last. */
+  readonly #counts: PostCounts
+  readonly #waiting: PostEnded[] = []
+  #hasCounted = false
+  /** The count of the status that came last. */
   #lastStatus: number | 'cut' | undefined
   #last: Value | undefined
 
-  constructor(label: string, seconds: Histogram, calls: Value, bytes: Value, countOf: (status: string) => Value) {
-    this.label = label
-    this.#seconds = seconds
-    this.#calls = calls
-    this.#bytes = bytes
-    this.#countOf = countOf
+  constructor(counts: PostCounts) {
+    this.#counts = counts
   }
 
   /** A POST has ended. */
-  ended(status: number | 'cut' | undefined, seconds: number, calls: number, bytes: number): void {
+  ended(post: PostEnded): void {
+    if (!this.#hasCounted) {
+      this.#hasCounted = true
+      this.#count(post)
+    } else if (this.#waiting.push(post) === MOST_WAITING) this.#countAll()
+  }
+
+  settle(): void {
+    this.#countAll()
+    this.#hasCounted = false
+  }
+
+  #countAll(): void {
+    for (const post of this.#waiting.splice(0)) this.#count(post)
+  }
+
+  #count({ status, failures, isCut, durationMs, bytes, calls }: PostEnded): void {
+    const counts = this.#counts
+    const outcome = isCut ? 'cut' : status
     // Most POSTs end with the status of the one before: a comparison.
-    if (status !== this.#lastStatus || this.#last === undefined) {
-      this.#last = this.#countOf(statusLabel(status))
-      this.#lastStatus = status
+    if (outcome !== this.#lastStatus || this.#last === undefined) {
+      this.#last = counts.postsOf(statusLabel(outcome))
+      this.#lastStatus = outcome
     }
     this.#last.value++
-    this.#seconds.add(seconds)
-    this.#calls.value += calls
-    this.#bytes.value += bytes
+    counts.seconds.add(durationMs / 1000)
+    counts.calls.value += calls
+    counts.bytes.value += bytes
+    for (const kind in failures) counts.failuresOf(kind).value += failures[kind as keyof typeof failures] ?? 0
+    counts.onPost(durationMs / 1000)
   }
 }
 

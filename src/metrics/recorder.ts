@@ -6,6 +6,7 @@ import type { Metric } from './metric.ts'
 
 /** Counts what the process's clients do, from `record` to `stop`, and again from `resume` on. */
 export interface Recorder {
+  /** All of them, as they are now: POSTs wait to be counted until they are asked for. */
   readonly metrics: readonly Metric[]
   /** Ends it; nothing is in flight then. A second call does nothing. */
   stop(): void
@@ -25,7 +26,7 @@ interface Run {
 
 /**
  * Counts what all clients of this process do from now on. `onPost` is given the duration of each
- * POST, in seconds, with the label of its endpoint.
+ * POST, in seconds, with the label of its endpoint, when that is counted.
  */
 export function record(callDurations: CallDurations = 'histogram', onPost?: OnPost): Recorder {
   const figures = new Figures(callDurations, onPost)
@@ -58,16 +59,21 @@ export function record(callDurations: CallDurations = 'histogram', onPost?: OnPo
     run = begun
   }
   begin()
+  const metrics = figures.metrics({
+    calls: () => (run === undefined ? 0 : numbered.calls - run.callsBefore - (figures.endedCalls - run.countedBefore)),
+    posts: () => run?.posts ?? 0,
+  })
   return {
-    metrics: figures.metrics({
-      calls: () => (run === undefined ? 0 : numbered.calls - run.callsBefore - (figures.endedCalls - run.countedBefore)),
-      posts: () => run?.posts ?? 0,
-    }),
+    get metrics() {
+      figures.settle()
+      return metrics
+    },
     stop() {
       if (run === undefined) return
       run = undefined
       unwatch()
       for (const [name, listener] of listened) unsubscribe(name, listener)
+      figures.settle()
     },
     resume() {
       if (run === undefined) begin()

@@ -57,6 +57,22 @@ describe('metrics', () => {
     expect(valuesOf(recorder, 'received.size')[endpoint]).toBeGreaterThan(0)
   })
 
+  it('have all POSTs whenever they are read, and all after their end', async () => {
+    const recorder = recorded()
+    const client = createClient((async (calls) => calls.map(() => replyOf('0x1', 3))) satisfies Post)
+    const read = async (times: number) => {
+      for (let i = 0; i < times; i++) await client.request({ method: 'eth_chainId' })
+    }
+    const all = () => ['posts', 'post.duration', 'post.calls'].map((name) => Object.values(valuesOf(recorder, name)))
+    await read(2)
+    expect(all()).toEqual([[2], [2], [2]])
+    await read(600)
+    expect(all()).toEqual([[602], [602], [602]])
+    await read(3)
+    recorder.stop()
+    expect(all()).toEqual([[605], [605], [605]])
+  })
+
   it('count throttling, and have the limits that it has led to', async () => {
     const recorder = recorded()
     const server = await serve(refuse(-32005, 'rate limited', { status: 429, headers: { 'retry-after': '0' } }), honest)

@@ -26,7 +26,7 @@ export function watchPost(endpoint: string, carried: readonly Call[], signal: Ab
     const isCut = signal.aborted
     const durationMs = clock.now() - started
     const bytes = reply?.body.length ?? bytesOf(outcomes)
-    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? {} : failuresOf(outcomes), isCut }
+    const figures = { endpoint, calls, bytes, durationMs, status: reply?.status, failures: isCut ? NONE : failuresOf(outcomes), isCut }
     if (end !== undefined) {
       try {
         end(figures)
@@ -84,13 +84,16 @@ function bytesOf(outcomes: readonly Outcome[]): number {
   return sum
 }
 
+const NONE: PostEvent['failures'] = Object.freeze({})
+
 /** How many calls failed, by kind. */
 function failuresOf(outcomes: readonly Outcome[]): PostEvent['failures'] {
-  const failures: Partial<Record<ErrorKind, number>> = {}
+  let failures: Partial<Record<ErrorKind, number>> | undefined
   for (const outcome of outcomes) {
     // Most outcomes are results, which their method tells faster than their class.
     if (typeof (outcome as Partial<Reply> | null | undefined)?.take === 'function' || !isFailure(outcome)) continue
+    failures ??= {}
     failures[outcome.kind] = (failures[outcome.kind] ?? 0) + 1
   }
-  return failures
+  return failures ?? NONE
 }
