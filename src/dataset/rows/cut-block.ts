@@ -94,9 +94,7 @@ export function blockCutter(
     const { bytes } = text
     const [number, hash, parentHash] = [0, 1, 2].map((i) => stringAt(bytes, blocks.rows.from(0, i), blocks.rows.to(0, i)))
     const list = blocks.rows.from(0, 3)
-    if (number === undefined || hash === undefined || parentHash === undefined || bytes[list] !== OPEN_BRACKET) return linkedFields(parsed(text))
-    // They go to the manifest.
-    for (const [name, value] of Object.entries({ hash, parentHash })) if (!HASH.test(value)) throw under(fault('a hash of 32 bytes', value), name)
+    if (number === undefined || hash === undefined || parentHash === undefined || bytes[list] !== OPEN_BRACKET) return withHashes(linkedFields(parsed(text)))
     const { rows } = transactions
     const hashes: string[] = []
     for (let row = 0; row < rows.count; row++) {
@@ -105,7 +103,7 @@ export function blockCutter(
       if (receipts) hashes.push((full ? stringAt(bytes, rows.from(row, 0), rows.to(row, 0)) : stringAt(bytes, at, rows.end(row))) ?? '')
     }
     // With the transactions' hashes only where receipts are compared with them.
-    return linkedFields({ number, hash, parentHash, transactions: hashes })
+    return withHashes(linkedFields({ number, hash, parentHash, transactions: hashes }))
   }
 
   function cutReceipts(bytes: Buffer): CutPart<LinkedReceipt[]> {
@@ -153,6 +151,17 @@ export function blockCutter(
       }
     },
   }
+}
+
+/**
+ * The same with hashes of 32 bytes, since they go to the manifest: nothing else compares what the
+ * first block names as its parent. One without a hash is pending, as `Link` reports.
+ */
+function withHashes(linked: Linked): Linked {
+  const { hash, parentHash } = linked
+  for (const [name, value] of Object.entries(typeof hash === 'string' ? { hash, parentHash } : { parentHash }))
+    if (typeof value !== 'string' || !HASH.test(value)) throw under(fault('a hash of 32 bytes', value), name)
+  return linked
 }
 
 /** Cuts a list that is a field of each row of another cutter. Null is a list without items. */

@@ -166,6 +166,8 @@ describe('an invalid block', () => {
     ['a transaction that is a hash', right.replace('"transactions":[', '"transactions":["0x12",'), 'transactions[0]: expected a transaction'],
     ['transactions that are not a list', right.replace(/"transactions":\[.*\],"withdrawals"/, '"transactions":7,"withdrawals"'), 'expected'],
     ['a hash of another length', right.replace(`"hash":"${made.hash}"`, '"hash":"0x12"'), 'hash: expected a hash of 32 bytes'],
+    ['a parent that is null', right.replace(`"parentHash":"${made.parentHash}"`, '"parentHash":null'), 'parentHash: expected a hash of 32 bytes'],
+    ['a parent that is absent', right.replace(`"parentHash":"${made.parentHash}",`, ''), 'parentHash: expected a hash of 32 bytes'],
     ['a number that cannot be read', right.replace(`"number":"${made.number}"`, '"number":"seven"'), 'number: expected'],
     ['withdrawals that are not a list', right.replace('"withdrawals":[', '"withdrawals":7,"x":['), 'expected lists of objects'],
   ])('%s is refused as a CodecError', (_, json, message) => {
