@@ -111,6 +111,8 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
     const header = (await readCommon(dir)) ?? asked
     checkSame(dir, header, asked)
     await addGoal(dir, { to, of })
+    // A merge that began before it could see this goal would remove what is committed from now on.
+    await checkUnlocked(dir)
     await removeDeadWriters(parts, join(writer.dir, HOLDER))
     return new Parts(client, job, { header, to, writer, mergedTo: mergedTo ?? header.from - 1 })
   } catch (error) {

@@ -1,9 +1,10 @@
-import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import fs, { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, createClient } from 'hexline'
 import { type ExportDatasetOptions, exportDataset, mergeDataset, verifyDataset } from 'hexline/bulk'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { checkExportOptions } from '../../../src/dataset/export/export-options.ts'
 import { openParts } from '../../../src/dataset/export/export-range.ts'
 import { ManifestFile, readManifest } from '../../../src/dataset/folder/manifest.ts'
@@ -168,6 +169,41 @@ it('a folder in which a shard writes is refused, and says who writes; a process 
   // It knows nothing of the merge, and writes nothing.
   await expect(parts.exportRange({ from: 10, to: 19 })).rejects.toThrow('no such folder')
   await parts.close()
+  expect(await digestsOf(dir)).toEqual(plain)
+})
+
+it('a shard that wants more blocks, and has looked before the merge began, loses nothing', async () => {
+  const [dir = ''] = await copies('shared')
+  const { link, writeFile } = fs
+  let merging: Promise<unknown> | undefined
+  let ending: Promise<unknown> | undefined
+  onTestFinished(() => {
+    Object.assign(fs, { link, writeFile })
+    syncBuiltinESMExports()
+  })
+  // It says up to where it wants blocks when the merge has read that, and may end before the merge.
+  const reads = new Promise<void>((resolve) => {
+    Object.assign(fs, {
+      async link(from: string, to: string) {
+        if (from.includes('parts')) {
+          resolve()
+          await ending
+        }
+        return await link(from, to)
+      },
+      async writeFile(...args: Parameters<typeof writeFile>) {
+        if (String(args[0]).endsWith('parts/to-000000054-of-2')) {
+          merging = mergeDataset([dir]).catch((error) => error)
+          await reads
+        }
+        return await writeFile(...args)
+      },
+    })
+    syncBuiltinESMExports()
+  })
+  ending = shard(dir, 1, { to: 54 }).catch((error) => error)
+  expect(await ending).toMatchObject({ message: `${dir} is in use by this process (${process.pid})` })
+  expect(await merging).toMatchObject({ to: 44n })
   expect(await digestsOf(dir)).toEqual(plain)
 })
 
