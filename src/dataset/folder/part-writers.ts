@@ -54,7 +54,7 @@ export async function joinWriters(parts: string, clock: Clock = systemClock): Pr
     },
     async close() {
       clock.cancel(timer)
-      await removeWriter(dir)
+      await writing(dir, () => removeWriter(dir))
     },
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { checkNoWriters, joinWriters, removeDeadWriters } from '../../../src/dataset/folder/part-writers.ts'
 import type { Clock, Timer } from '../../../src/wait/clock.ts'
+import { onFailingDisk } from '../../support/failing-disk.ts'
 
 let parts: string
 let fresh: string
@@ -44,6 +45,12 @@ it('shows that it runs, every minute', async () => {
   await writer.close()
   expect(timers.size).toBe(0)
   expect(await readdir(parts)).toEqual(['fresh'])
+})
+
+it('names its folder, and the reason, where the disk does not remove it', async () => {
+  const writer = await joinWriters(parts)
+  const { error } = await onFailingDisk(parts, 'once', 1, () => writer.close())
+  expect(error).toMatchObject({ message: `${writer.dir} cannot be written: the disk reports an error` })
 })
 
 it('an idle process is in the way of a single export alone, one that writes of a merge, too', async () => {
