@@ -8,6 +8,7 @@ import { cannotRead, lookAt, reading } from '../folder/disk.ts'
 import { isPartial, MENDING } from '../folder/folder.ts'
 import { LOCK } from '../folder/lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from '../folder/manifest.ts'
+import { PARTS } from '../folder/parts.ts'
 
 /**
  * Checks that a folder holds what the manifest names, with the right sizes, and nothing else. What
@@ -25,7 +26,10 @@ export async function checkFolder(dir: string, { tables, ranges }: Manifest): Pr
     if (there.size !== bytes) throw falsehood({ file: name }, 'bytes', bytes, there.size, `. ${MENDING}`)
   }
   for (const name of await reading(dir, () => readdir(dir))) {
-    if (name === LOCK) throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running here, or was killed: run it again first'))
+    if (name === LOCK || name.startsWith(`${LOCK}.`))
+      throw falsehood({ file: name }, 'file', plain('none'), plain('a lock: an export is running here, or was killed: run it again first'))
+    if (name === PARTS)
+      throw falsehood({ file: name }, 'file', plain('none'), plain('a folder of shards, which run here or were killed: run `hexline merge` first'))
     if (name !== MANIFEST && !tables.some((table) => table === name)) throw unnamed(name)
   }
   for (const table of tables) for (const name of await namesIn(join(dir, table))) if (!files.has(`${table}/${name}`)) throw unnamed(`${table}/${name}`)

@@ -80,10 +80,17 @@ it.each([`${FIRST}.123.partial`, 'manifest.json.123.partial'])('%s says that an 
   await expect(checkFolder(dir, manifest)).rejects.toThrow(`${name}: file: expected none, found a part of a file: an export was killed: run it again first`)
 })
 
-it('a lock says that an export is running or was killed', async () => {
-  await writeFile(at('.lock'), '{}')
+it.each(['.lock', '.lock.turn'])('%s says that an export is running or was killed', async (name) => {
+  await writeFile(at(name), '{}')
   await expect(checkFolder(dir, manifest)).rejects.toThrow(
-    '.lock: file: expected none, found a lock: an export is running here, or was killed: run it again first',
+    `${name}: file: expected none, found a lock: an export is running here, or was killed: run it again first`,
+  )
+})
+
+it('what shards leave beside a merged dataset is named as such', async () => {
+  await mkdir(at('parts'))
+  await expect(checkFolder(dir, manifest)).rejects.toThrow(
+    'parts: file: expected none, found a folder of shards, which run here or were killed: run `hexline merge` first',
   )
 })
 
