@@ -32,6 +32,9 @@ const FORK = 26
 
 type Branch = ReadonlyMap<number, MadeBlock>
 
+/** The path of a file of rows. */
+const OF_ROWS = /\d{9}-\d{9}\./
+
 /** It must appear in no file and in no error. */
 const SECRET = '0123456789abcdef0123456789abcdef'
 /** No process has this number. */
@@ -311,8 +314,16 @@ class History {
       }
       return { error: await run({ signal: stop.signal, onProgress }).then(nothing, same), isTroubled: true }
     }
-    const after = 1 + this.#below(this.#oneOf(10, 40, 120))
-    const { error, failed } = await onFailingDisk(dir, trouble, after, () => run({}))
+    // Some between two files of rows, others between all that is done before and after them.
+    const isOfRows = this.#below(2) === 0
+    const after = 1 + this.#below(isOfRows ? this.#oneOf(10, 40, 120) : 20)
+    const { error, failed } = await onFailingDisk(
+      dir,
+      trouble,
+      after,
+      () => run({}),
+      (path) => isOfRows || !OF_ROWS.test(path),
+    )
     this.log.push(`  ${trouble} at change ${after}${failed === undefined ? ', which did not come' : `, ${failed}`}`)
     if (failed === undefined) return { error, isTroubled: false }
     // What could not be removed stays.

@@ -23,13 +23,21 @@ const FREEING = ['rm', 'rmdir', 'rename']
 /**
  * Runs `run` on a disk whose changes below `dir` fail from number `after` on, counted from 1. It
  * replaces functions of the whole process, so that one runs at a time. Reading never fails.
+ * `isCounted` tells the paths whose changes count.
  */
-export async function onFailingDisk(dir: string, fault: DiskFault, after: number, run: () => Promise<unknown>): Promise<DiskRun> {
+export async function onFailingDisk(
+  dir: string,
+  fault: DiskFault,
+  after: number,
+  run: () => Promise<unknown>,
+  isCounted: (path: string) => boolean = () => true,
+): Promise<DiskRun> {
   let changes = 0
   let failed: string | undefined
-  const fails = (name: string): boolean => {
-    changes++
-    const isFailing = fault === 'once' ? changes === after : changes >= after && (fault === 'killed' || !FREEING.includes(name))
+  const fails = (name: string, path: string): boolean => {
+    if (isCounted(path)) changes++
+    else if (changes < after) return false
+    const isFailing = fault === 'once' ? changes === after && failed === undefined : changes >= after && (fault === 'killed' || !FREEING.includes(name))
     if (isFailing) failed ??= name
     return isFailing
   }
@@ -46,7 +54,7 @@ export async function onFailingDisk(dir: string, fault: DiskFault, after: number
       const original = own[name] as (...args: unknown[]) => Promise<unknown>
       const changing = args.find(isWithin) as string | undefined
       if (changing === undefined || (name === 'open' && args[1] === 'r')) return await original(...args)
-      if (fails(name)) throw failure(name, changing)
+      if (fails(name, changing)) throw failure(name, changing)
       const made = await original(...args)
       if (name === 'open') failOn(made as FileHandle, changing)
       return made
@@ -68,13 +76,13 @@ export async function onFailingDisk(dir: string, fault: DiskFault, after: number
     const writeFile = handle.writeFile.bind(handle)
     Object.assign(handle, {
       async write(bytes: Buffer, at = 0) {
-        if (!fails('write')) return await write(bytes, at)
+        if (!fails('write', path)) return await write(bytes, at)
         // Half of it, as a full disk or a killed process leaves it.
         await write(bytes.subarray(0, at + Math.floor((bytes.length - at) / 2)), at)
         throw failure('write', path)
       },
       async writeFile(bytes: string | Buffer) {
-        if (!fails('write')) return await writeFile(bytes)
+        if (!fails('write', path)) return await writeFile(bytes)
         const whole = Buffer.from(bytes as string)
         await writeFile(whole.subarray(0, Math.floor(whole.length / 2)))
         throw failure('write', path)
