@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { DataChain, TokenBalance } from '../rest/index.ts'
+import { NotFound } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { messagesFor } from './output/messages.ts'
@@ -87,8 +88,10 @@ Examples:
       const params = { transaction_hash: hash, chain: flags.chain, include: flags.internal ? ('internal_transactions' as const) : undefined }
       const { getTransaction } = await import('../rest/index.ts')
       const transaction = await getTransaction(service, params, restOptions(flags))
-      if (transaction === null)
-        throw new Error(`${new URL(service.dataUrl as string).host} has no transaction with this hash on ${flags.chain ?? 'its default chain'}`)
+      if (transaction === null) {
+        const { host } = new URL(service.dataUrl as string)
+        throw new NotFound(`${host} has no transaction with this hash on ${flags.chain ?? 'its default chain'}`, 'getTransaction', host)
+      }
       const text = flags.json ? toJson(transaction) : forPerson(asSent(transaction), 'tx', io.stdout.isTTY === true)
       await printText(io.stdout, `${text}\n`)
     })

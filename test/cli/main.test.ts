@@ -22,6 +22,13 @@ describe('the exit code', () => {
     expect(stderr.match(/unknown command/g)).toHaveLength(1)
   })
 
+  it('is 2 for wrong usage, with --json as JSON of the kind that wrong options have', async () => {
+    for (const args of [['bloks'], ['call'], ['blocks', '--form', '0'], ['nft', 'transfers'], ['blocks', '--from', 'x', '--to', '5']]) {
+      const { code, stdout, stderr } = await hexline([...args, '--json'], { env: { HEXLINE_NFT_URL: 'http://127.0.0.1:1', HEXLINE_API_KEY: 'key' } })
+      expect([code, stdout, JSON.parse(stderr)]).toEqual([2, '', expect.objectContaining({ type: 'error', kind: 'invalid', exitCode: 2 })])
+    }
+  })
+
   it('is 1 for a failure, with --json as JSON', async () => {
     const args = ['call', 'eth_chainId', '--rpc', `http://127.0.0.1:${await deadPort()}`, '--deadline', '0.01']
     expect(await hexline([...args])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^hexline: [^\n]+\n$/) })

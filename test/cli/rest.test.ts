@@ -262,7 +262,8 @@ describe('an unknown transaction ends it with 1 and one line', () => {
     const { code, stdout, stderr } = await run('tx', HASH)
     expect({ code, stdout, said: stderr.replace(/^hexline: |\n$/g, '') }).toEqual({ code: 1, stdout: '', said: message })
     const asked = await run('tx', HASH, '--json')
-    expect({ ...asked, stderr: JSON.parse(asked.stderr) }).toEqual({ code: 1, stdout: '', stderr: { type: 'error', message, exitCode: 1 } })
+    const facts = { kind: 'not-found', method: 'getTransaction', endpoint: new URL(server.url).host }
+    expect({ ...asked, stderr: JSON.parse(asked.stderr) }).toEqual({ code: 1, stdout: '', stderr: { type: 'error', message, ...facts, exitCode: 1 } })
   })
 })
 

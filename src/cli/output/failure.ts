@@ -35,7 +35,22 @@ export class Unfinished extends Error {
 }
 
 /** Wrong usage that concerns more than one option. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  readonly kind: ErrorKind = 'invalid'
+}
+
+/** A service that answered that it has no such record. */
+export class NotFound extends Error {
+  readonly kind: ErrorKind = 'not-found'
+  readonly method: string
+  readonly endpoint: string
+
+  constructor(message: string, method: string, endpoint: string) {
+    super(message)
+    this.method = method
+    this.endpoint = endpoint
+  }
+}
 
 /** 2 for wrong usage, 128 + signal when interrupted, else 1. */
 export function exitCodeOf(error: unknown): number {

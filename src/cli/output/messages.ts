@@ -1,6 +1,6 @@
 import { HexlineError, IntegrityError } from '../../errors.ts'
 import { harmlessText } from '../../text.ts'
-import { exitCodeOf, Interrupted, messageOf, Unfinished } from './failure.ts'
+import { exitCodeOf, Interrupted, messageOf, NotFound, Unfinished, UsageError } from './failure.ts'
 import type { Io } from './io.ts'
 import { toJson } from './json.ts'
 import { argumentScrubber } from './redact.ts'
@@ -37,7 +37,8 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
     fail(error) {
       const message = explain(error)
       const cause = error instanceof Unfinished ? error.cause : error
-      const { kind, method, endpoint, attempts } = cause instanceof HexlineError ? cause : ({} as Partial<HexlineError>)
+      const hasKind = cause instanceof HexlineError || cause instanceof UsageError || cause instanceof NotFound
+      const { kind, method, endpoint, attempts } = hasKind ? (cause as Partial<HexlineError>) : ({} as Partial<HexlineError>)
       const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
       const { file, block, field, expected, found } = cause instanceof IntegrityError ? cause : ({} as Partial<IntegrityError>)
       const facts = { file, block, field, expected, found, kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
