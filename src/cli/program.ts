@@ -3,7 +3,7 @@ import { nearestName } from '../nearest-name.ts'
 import { UsageError } from './output/failure.ts'
 import type { Io } from './output/io.ts'
 import type { Messages } from './output/messages.ts'
-import { redactUsage } from './output/redact.ts'
+import { redact, redactUsage } from './output/redact.ts'
 
 /** The commands, in the order of the help. Each has a module, which is loaded when it is needed. */
 const COMMANDS: Readonly<Record<string, (io: Io) => Promise<Command>>> = {
@@ -50,12 +50,23 @@ export async function createProgram(version: string, messages: Messages, io: Io,
       outputError(text) {
         const mistyped = flagWithValue(command, text) ?? mistypedOption(command, text, io.args)
         const message = redactUsage(mistyped ?? text.replace(/^error: /, '').trim())
-        messages.fail(new UsageError(withHelp(message + (mistyped === undefined ? insteadOf(command, text) : ''), command).replaceAll('\n', ' ')))
+        messages.fail(new UsageError(withHelp(message + (mistyped === undefined ? insteadOf(command, text, io.args) : ''), command).replaceAll('\n', ' ')))
       },
     })
     command.exitOverride()
+    refuseFlagsAsValues(command, io.args)
   }
   return program
+}
+
+/** For a flag in the place of a value: `--out --force` would write a file called `--force`. */
+function refuseFlagsAsValues(command: Command, args: readonly string[]): void {
+  const flags = new Set(new Help().visibleOptions(command).flatMap(({ long, short }) => [long, short]))
+  for (const option of command.options)
+    if (option.required)
+      command.on(`option:${option.name()}`, (value: string) => {
+        if (flags.has(value) && !args.includes(`${option.long}=${value}`)) command.error(`error: option '${option.flags}' argument missing`)
+      })
 }
 
 /** Names of the commands to load: loading all takes as long as a short call. */
@@ -105,8 +116,16 @@ function mistypedOption(command: Command, text: string, args: readonly string[])
   return undefined
 }
 
-/** The option that may stand in the place of a missing or unknown one, if any. */
-function insteadOf(command: Command, text: string): string {
+/** What to do about a missing or unknown option, or which argument is too many, if known. */
+function insteadOf(command: Command, text: string, args: readonly string[]): string {
+  if (text.startsWith('error: too many arguments')) {
+    const [first = '', ...others] = command.args.slice(command.registeredArguments.length)
+    return ` Not expected: ${redact(first)}${others.length === 0 ? '' : ` and ${others.length} more`}`
+  }
+  const [, unknown] = /^error: unknown option '(--?[^'=]+)/.exec(text) ?? []
+  const having = command.commands.filter(({ options }) => options.some(({ long }) => long === unknown))
+  const below = having.find((candidate) => args.includes(candidate.name())) ?? having[0]
+  if (below !== undefined) return `: it goes after the name of a command, as in '${pathOf(below)} ${unknown}'`
   const flagsOf = (name: string) => command.options.find(({ long }) => long === name)?.flags
   const last = flagsOf('--last')
   if (last !== undefined && text.startsWith("error: required option '--from")) return `, nor '${last}'`
@@ -131,9 +150,11 @@ function namesOf(command: Command): string[] {
 /** Says where the commands are listed, for an unknown one that is like none of them. */
 function withHelp(message: string, command: Command): string {
   if (!message.startsWith('unknown command') || message.includes('Did you mean')) return message
-  let path = command.name()
-  for (let above = command.parent; above !== null; above = above.parent) path = `${above.name()} ${path}`
-  return `${message}; '${path} --help' lists the commands`
+  return `${message}; '${pathOf(command)} --help' lists the commands`
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
 
 /** In commander's words. */

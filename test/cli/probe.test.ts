@@ -115,7 +115,7 @@ describe('hexline probe', () => {
     [['http://127.0.0.1:1', '--deadline', 'abc'], '--deadline: expected a number of seconds above 0, such as 30, at most 2147483, received "abc"'],
     [['http://127.0.0.1:1', '--rate', 'many'], '--rate: expected a number, received "many"'],
     [['http://127.0.0.1:1', '--max-batch', '0'], '--max-batch: expected a whole number of at least 1, received 0'],
-    [['http://127.0.0.1:1/SECRET', 'http://127.0.0.1:1/SECRET'], "too many arguments for 'probe'. Expected 1 argument but got 2."],
+    [['http://127.0.0.1:1/SECRET', 'http://127.0.0.1:1/SECRET'], "too many arguments for 'probe'. Expected 1 argument but got 2. Not expected: a URL"],
     [['--rcp=http://127.0.0.1:1/SECRET'], "unknown option '--rcp'"],
   ])('%j is wrong usage', async (args, message) => {
     const { code, stdout, stderr } = await hexline(['probe', ...args])

@@ -105,6 +105,21 @@ describe('wrong usage is reported once, and nothing is printed', () => {
     [['nft', 'help', 'zz'], "unknown command 'zz'; 'hexline nft --help' lists the commands"],
     [['doctor'], "unknown command 'doctor'; 'hexline --help' lists the commands"],
     [['call', 'eth_chainId', '--rpc'], "option '--rpc <url>' argument missing"],
+    [['blocks', '--last', '--rpc', 'http://127.0.0.1:1'], "option '--last <count>' argument missing"],
+    [['blocks', '--from', '0', '--to', '1', '--out', '--force'], "option '--out <file>' argument missing"],
+    [['plan', 'logs', '--topic', '-h'], "option '--topic <topic>' argument missing"],
+    [['tokens', '0x12', '--token', '0x13', '--json', '--chain', '--all'], "option '--chain <name>' argument missing"],
+    [['--rpc', 'http://127.0.0.1:1', 'logs', '--last', '3'], "unknown option '--rpc': it goes after the name of a command, as in 'hexline logs --rpc'"],
+    [['plan', '--from=0'], "unknown option '--from': it goes after the name of a command, as in 'hexline plan export --from'"],
+    [['--jsn', 'call'], "unknown option '--jsn'"],
+    [
+      ['blocks', '--last', '3', 'http://u:SECRET@host', 'b', 'c'],
+      "too many arguments for 'blocks'. Expected 0 arguments but got 3. Not expected: a URL and 2 more",
+    ],
+    [
+      ['export', '--from=0', '--to=1', '--out=a', '--tables=blocks,', 'logs'],
+      `too many arguments for 'export'. Expected 0 arguments but got 1. Not expected: "logs"`,
+    ],
   ])('%j', async (args, message) => {
     expect(await run(...args)).toEqual({ printed: '', failures: [message] })
   })
