@@ -44,7 +44,14 @@ export function anObject(name: string, value: unknown, orElse = ''): asserts val
 /** A whole number from `least` to `most`. */
 export function whole(name: string, value: unknown, least = 1, most = Number.MAX_SAFE_INTEGER): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw new OptionError(name, most === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`, show(value))
+  throw new OptionError(name, wholeExpected(value, least, most), show(value))
+}
+
+/** What is expected where `value` is not a whole number from `least` to `most`. */
+export function wholeExpected(value: unknown, least: number, most: number): string {
+  const isUnsafe = Number.isInteger(value) && (value as number) > Number.MAX_SAFE_INTEGER
+  const end = most < Number.MAX_SAFE_INTEGER ? `${most}` : isUnsafe ? '2^53 - 1' : undefined
+  return end === undefined ? `a whole number of at least ${least}` : `a whole number from ${least} to ${end}`
 }
 
 /** A whole number of at least `least`, or Infinity. `note` explains what is counted. */

@@ -68,6 +68,7 @@ test('each checker returns a valid value', () => {
 
 test.each<[() => unknown, string]>([
   [() => check.whole('a', 1.5), 'a: expected a whole number of at least 1, received 1.5'],
+  [() => check.whole('a', 1e23), 'a: expected a whole number from 1 to 2^53 - 1, received 1e+23'],
   [() => check.whole('a', 9, 2, 8), 'a: expected a whole number from 2 to 8, received 9'],
   [() => check.attempts('a', 0), 'a: expected a whole number of at least 1 (the first attempt counts), or Infinity, received 0'],
   [() => check.positive('a', Number.POSITIVE_INFINITY), 'a: expected a number above 0, received Infinity'],

@@ -93,7 +93,7 @@ function numberFrom(name: string, value: unknown, orElse = ''): bigint {
   const number = quantityFrom(value)
   if (number === undefined) throw new OptionError(name, `a block number (a whole number that is not negative)${orElse}`, show(value))
   // A longer one is most likely a hash.
-  if (number > LAST_NUMBER) throw new OptionError(name, `a block number of at most 8 bytes${orElse}`, show(value))
+  if (number > LAST_NUMBER) throw new OptionError(name, `a block number from 0 to 2^64 - 1${orElse}`, show(value))
   return number
 }
 

@@ -87,5 +87,5 @@ export function restOptions({ lenient }: ServiceFlags): RestOptions {
 export function whole(text: string): number {
   const number = Number(text)
   if (text.trim() !== '' && Number.isSafeInteger(number) && number >= 0) return number
-  throw new InvalidArgumentError('It must be a whole number.')
+  throw new InvalidArgumentError('It must be a whole number from 0 to 2^53 - 1.')
 }

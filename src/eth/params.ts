@@ -171,7 +171,7 @@ const tags: ReadonlySet<unknown> = new Set<BlockTag>(['latest', 'earliest', 'pen
 function encodeBlockNumber(value: unknown): unknown {
   const number = tags.has(value) ? value : shortQuantity(value)
   if (number !== undefined) return number
-  throw fault('a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)', value)
+  throw fault('a block number from 0 to 2^64 - 1 (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)', value)
 }
 
 /** A block number fits 8 bytes. A longer quantity is most likely a hash. */
@@ -198,7 +198,7 @@ const blockCodecs: FieldCodecs = {
   blockNumber: (value) => {
     const number = shortQuantity(value)
     if (number !== undefined) return number
-    throw fault('a block number (a bigint, a safe integer or a hex string) of at most 8 bytes', value)
+    throw fault('a block number from 0 to 2^64 - 1 (a bigint, a safe integer or a hex string)', value)
   },
   requireCanonical: flag.encode,
 }

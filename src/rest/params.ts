@@ -1,4 +1,4 @@
-import { onlyKnown } from '../check.ts'
+import { onlyKnown, wholeExpected } from '../check.ts'
 import { CodecError } from '../errors.ts'
 import { CHECKSUM, isChecksummed } from '../eth/codec/checksum.ts'
 import { show } from '../text.ts'
@@ -89,7 +89,7 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Check {
   return (value) => {
     const isWhole = typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))
     if (isWhole && value >= least && value <= most) return String(value)
-    throw fault(most === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`, value)
+    throw fault(wholeExpected(value, least, most), value)
   }
 }
 

@@ -16,9 +16,9 @@ describe('checks without the node', () => {
 
   it.each<[unknown, unknown, string]>([
     [5, 4, 'to: expected at least the first block, 5, received 4'],
-    [2n ** 64n, 2n ** 65n, 'from: expected a block number of at most 8 bytes, received 18446744073709551616n'],
-    [`0x${'ab'.repeat(32)}`, 4, `from: expected a block number of at most 8 bytes, received "0x${'ab'.repeat(32)}"`],
-    [1, 2n ** 64n, 'to: expected a block number of at most 8 bytes, or one of latest, safe, finalized, earliest, received 18446744073709551616n'],
+    [2n ** 64n, 2n ** 65n, 'from: expected a block number from 0 to 2^64 - 1, received 18446744073709551616n'],
+    [`0x${'ab'.repeat(32)}`, 4, `from: expected a block number from 0 to 2^64 - 1, received "0x${'ab'.repeat(32)}"`],
+    [1, 2n ** 64n, 'to: expected a block number from 0 to 2^64 - 1, or one of latest, safe, finalized, earliest, received 18446744073709551616n'],
     [-1, 4, 'from: expected a block number (a whole number that is not negative), received -1'],
     [0.5, 4, 'from: expected a block number (a whole number that is not negative), received 0.5'],
     ['latest', 4, 'from: expected a block number (a whole number that is not negative), received "latest"'],

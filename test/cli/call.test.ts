@@ -164,15 +164,15 @@ describe('a failure', () => {
     [['eth_getBalance'], 'hexline: params[0]: expected an address (20 bytes in hex), received nothing\n'],
     [
       ['eth_getBalance', ADDRESS, '-1'],
-      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "-1"\n',
+      'hexline: params[1]: expected a block number from 0 to 2^64 - 1 (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "-1"\n',
     ],
     [
       ['eth_getBalance', ADDRESS, '1.5'],
-      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
+      'hexline: params[1]: expected a block number from 0 to 2^64 - 1 (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received "1.5"\n',
     ],
     [
       ['eth_getBalance', ADDRESS, '18446744073709551616'],
-      'hexline: params[1]: expected a block number (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received 18446744073709551616\n',
+      'hexline: params[1]: expected a block number from 0 to 2^64 - 1 (decimal or hex) or a tag (latest, earliest, pending, safe, finalized), received 18446744073709551616\n',
     ],
     [['eth_getLogs', '{"fromBlock":'], 'hexline: params[0]: expected JSON, received "{\\"fromBlock\\":" (Unexpected end of JSON input)\n'],
     [['eth_blockNumber', 'latest'], 'hexline: params: expected no parameters, received 1\n'],

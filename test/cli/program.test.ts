@@ -91,7 +91,7 @@ describe('wrong usage is reported once, and nothing is printed', () => {
     [['bloks'], "unknown command 'bloks' (Did you mean blocks?)"],
     [['tokens', '--rpc', 'http://127.0.0.1:1'], "unknown option '--rpc': this command reads from the REST service, not from a node"],
     [['streams', '--limti', '1'], "unknown option '--limti' (Did you mean --limit?)"],
-    [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number."],
+    [['nft', 'transfers', '--limit', 'x'], "option '--limit <n>' argument 'x' is invalid. It must be a whole number from 0 to 2^53 - 1."],
     [['call', 'eth_chainId', '--raw=1'], "option '--raw' takes no value"],
     [['call', 'eth_chainId', '--raw=http://user:SECRET@host'], "option '--raw' takes no value"],
     [['blocks', '--form', '0', '--to=1'], "unknown option '--form' (Did you mean --from?)"],

@@ -26,7 +26,7 @@ const CHECKSUM = 'an address with a valid EIP-55 checksum, or in lower case'
 const HASH = 'a hash (32 bytes in hex)'
 const TOPIC = 'a topic (32 bytes in hex)'
 const BYTES = 'bytes in hex'
-const BLOCK = 'a block number (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)'
+const BLOCK = 'a block number from 0 to 2^64 - 1 (a bigint, a safe integer or a hex string) or a tag (latest, earliest, pending, safe, finalized)'
 
 /** Arguments and params on the wire. */
 const encoded: [string, string, unknown[], unknown[]][] = [
@@ -193,7 +193,7 @@ const refused: [MethodName, unknown[], string, string, string][] = [
     'eth_getBalance',
     [A, { blockNumber: 'latest' }],
     'params[1].blockNumber',
-    'a block number (a bigint, a safe integer or a hex string) of at most 8 bytes',
+    'a block number from 0 to 2^64 - 1 (a bigint, a safe integer or a hex string)',
     '"latest"',
   ],
   ['eth_getBalance', [A, [1]], 'params[1]', BLOCK, 'an array of 1'],

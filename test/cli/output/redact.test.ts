@@ -138,7 +138,10 @@ describe('no wrong usage echoes a key', () => {
     [['call', 'eth_chainId', '--deadline', `https://rpc.example.com/${KEY}`], '--deadline: expected a number of seconds above 0, such as 30, received a URL'],
     [['call', 'eth_chainId', '--timeout', 'soon'], '--timeout: expected a number of seconds above 0, such as 30, at most 2147483, received "soon"'],
     [['call', 'eth_chainId', '--timeout', '0'], '--timeout: expected a number of seconds above 0, such as 30, at most 2147483, received "0"'],
-    [['tokens', ADDRESS, '--limit', KEY], "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number."],
+    [
+      ['tokens', ADDRESS, '--limit', KEY],
+      "option '--limit <n>' argument that is a string of 24 characters is invalid. It must be a whole number from 0 to 2^53 - 1.",
+    ],
     [
       ['logs', '--from', '0', '--to', '9', '--event', 'Transfer(address,address,uint256'],
       `--event: expected an event such as 'Transfer(address,address,uint256)', received "Transfer(address,address,uint256"`,
