@@ -58,8 +58,8 @@ What each line means is in docs/datasets.md.`,
 
 async function verifyFolder(folder: string, flags: Flags, io: Io): Promise<void> {
   const messages = messagesFor(flags, io)
-  const { sample, seed, senders = false } = flags
-  for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed }))
+  const { sample, seed, deadline, timeout, senders = false } = flags
+  for (const [flag, value] of Object.entries({ '--sample': sample, '--seed': seed, '--deadline': deadline, '--timeout': timeout }))
     if (value !== undefined && flags.against === undefined) throw new OptionError(flag, '--against as well', 'no --against')
   await checkIsFolder(folder, '<folder>')
   const stop = new AbortController()

@@ -157,6 +157,8 @@ it.each([
   [['package.json'], '<folder>: expected a folder, received "package.json", which is a file'],
   [['https://rpc.example.com/s3cr3t'], '<folder>: expected a folder, received a URL, which does not exist'],
   [['.', '--sample', '3'], '--sample: expected --against as well, received no --against'],
+  [['.', '--deadline', '5'], '--deadline: expected --against as well, received no --against'],
+  [['.', '--timeout', 'x'], '--timeout: expected --against as well, received no --against'],
   [['.', '--against'], "--against: expected the node's URL, here or in HEXLINE_RPC_URL, received nothing"],
   [['.', '--against', 'SECRET'], '--against: expected an http, https, ws or wss URL, such as https://rpc.example.com/KEY, received an invalid URL'],
   [['.', '--against', 'http://127.0.0.1:1', '--seed', '-1'], '--seed: expected a whole number from 0 to 2147483647, received -1'],
