@@ -3,6 +3,7 @@ import { methodMeant } from '../../eth/methods.ts'
 import type { Scrub } from '../../http/secrets.ts'
 import { excerpt, harmlessText, messagePrefix } from '../../text.ts'
 import { redactReceived } from './redact.ts'
+import { durationOf } from './units.ts'
 
 /** The user ended the command, with Ctrl-C or a signal. */
 export class Interrupted extends Error {
@@ -84,7 +85,9 @@ export function messageOf(error: unknown, scrub: Scrub = (text) => text): string
   if (error instanceof IntegrityError) return error.file === undefined ? harmlessText(scrub(error.message)) : error.message
   // The place in a reply alone would not say whose reply it is.
   const place = error instanceof CodecError ? messagePrefix(error) : ''
-  const said = excerpt(scrub(`${place}${error.message}`)).replace('(deadlineMs)', '(--deadline)')
+  const said = excerpt(scrub(`${place}${error.message}`))
+    .replace('(deadlineMs)', '(--deadline)')
+    .replace(/maxResponseBytes allows (?=\d+$)/, 'the command takes at most ')
   const message = error.kind === 'timeout' ? inSeconds(said, error) : said
   const hint = hintFor(error)
   return hint === undefined ? message : `${message}; ${hint}`
@@ -187,6 +190,7 @@ const hints: Readonly<Partial<Record<ErrorKind, string>>> = {
   quota: 'use another key, or wait until the quota is renewed',
   'rate-limit': 'try again later, or set a lower --rate where the command has one',
   lagging: 'the node may still be syncing, or may not keep history that far back: try another node',
+  'response-too-large': 'ask for less at a time',
   pruned: 'the node has no history that far back: try an archive node',
 }
 
@@ -211,6 +215,8 @@ function hintFor(error: unknown): string | undefined {
   // Nodes report an unknown method as any of these kinds.
   const meant = error instanceof RpcError && ['unsupported', 'invalid', 'not-found'].includes(error.kind) ? methodMeant(error.method ?? '') : undefined
   if (meant !== undefined) return `did you mean ${meant}?`
+  const pauseMs = error.kind === 'rate-limit' || error.kind === 'overloaded' ? (error.retryAfterMs ?? 0) : 0
+  if (pauseMs >= 1000) return `try again in ${durationOf(pauseMs)}, as it asks`
   // No field is wrong: the reply could not be read, or its page does not lead on.
   if (isOfService(error) && error instanceof MalformedReplyError)
     return /: the service sent (?:a|no) cursor/.test(error.message) ? undefined : serviceHints['not-found']

@@ -38,10 +38,24 @@ export function messagesFor({ quiet = false, json = false }: MessageFlags, { std
       const message = explain(error)
       const cause = error instanceof Unfinished ? error.cause : error
       const hasKind = cause instanceof HexlineError || cause instanceof UsageError || cause instanceof NotFound
-      const { kind, method, endpoint, attempts } = hasKind ? (cause as Partial<HexlineError>) : ({} as Partial<HexlineError>)
+      const { kind, method, endpoint, attempts, retryAfterMs } = hasKind ? (cause as Partial<HexlineError>) : ({} as Partial<HexlineError>)
       const { next, isCut } = error instanceof Unfinished ? error : ({} as Partial<Unfinished>)
       const { file, block, field, expected, found } = cause instanceof IntegrityError ? cause : ({} as Partial<IntegrityError>)
-      const facts = { file, block, field, expected, found, kind, method, endpoint, attempts, next, ...(isCut && { isCut }), exitCode: exitCodeOf(error) }
+      const facts = {
+        file,
+        block,
+        field,
+        expected,
+        found,
+        kind,
+        method,
+        endpoint,
+        attempts,
+        retryAfterMs,
+        next,
+        ...(isCut && { isCut }),
+        exitCode: exitCodeOf(error),
+      }
       print(`hexline: ${message}`, { type: cause instanceof Interrupted ? 'interrupted' : 'error', message, ...facts })
     },
     explain,

@@ -1,6 +1,16 @@
 import { describe, expect, it, test } from 'vitest'
 import { exitCodeOf, Interrupted, messageOf, Unfinished, UsageError } from '../../../src/cli/output/failure.ts'
-import { CodecError, HexlineError, HttpError, IntegrityError, MalformedReplyError, NetworkError, OptionError, RpcError } from '../../../src/errors.ts'
+import {
+  CodecError,
+  HexlineError,
+  HttpError,
+  IntegrityError,
+  LimitError,
+  MalformedReplyError,
+  NetworkError,
+  OptionError,
+  RpcError,
+} from '../../../src/errors.ts'
 
 test.each<[unknown, number]>([
   [new OptionError('from', 'a number', 'x'), 2],
@@ -37,6 +47,14 @@ describe('the message', () => {
     [new NetworkError('no connection'), 'no connection; is the node running, and is the URL right?'],
     [new NetworkError('no connection', { method: 'getStreams' }), 'no connection; is the service running, and is the address right?'],
     [new HexlineError('too late (deadlineMs)', 'timeout'), 'too late (--deadline); is the node down or overloaded?'],
+    [new HexlineError('HTTP 429', 'rate-limit'), 'HTTP 429; try again later, or set a lower --rate where the command has one'],
+    [new HexlineError('HTTP 429', 'rate-limit', { retryAfterMs: 3_600_000 }), 'HTTP 429; try again in 1 h 0 min, as it asks'],
+    [new HexlineError('HTTP 429', 'rate-limit', { method: 'getStreams', retryAfterMs: 90_000 }), 'HTTP 429; try again in 1 min 30 s, as it asks'],
+    [new HexlineError('HTTP 503', 'overloaded', { retryAfterMs: 0 }), 'HTTP 503; try again later, or use another node'],
+    [
+      new LimitError('a.example: the reply has more than 99 bytes; maxResponseBytes allows 99', 'response-too-large', { limit: 99, size: 100 }),
+      'a.example: the reply has more than 99 bytes; the command takes at most 99; ask for less at a time',
+    ],
     [new MalformedReplyError('no JSON'), 'no JSON; is this the URL of a JSON-RPC node?'],
     [
       new MalformedReplyError('getStreams: the service sent no cursor', { method: 'getStreams', endpoint: 'service' }),

@@ -45,6 +45,14 @@ describe('messages', () => {
     ])
   })
 
+  it('say how long the node asked to wait', () => {
+    const { lines, messages } = start({ json: true })
+    messages.fail(new HexlineError('HTTP 429', 'rate-limit', { retryAfterMs: 5000 }))
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { type: 'error', message: 'HTTP 429; try again in 5 s, as it asks', kind: 'rate-limit', attempts: 0, retryAfterMs: 5000, exitCode: 1 },
+    ])
+  })
+
   it('are no errors where the user ended the job', () => {
     const { lines, messages } = start({ json: true })
     messages.fail(new Interrupted('ended by Ctrl-C', 130))
