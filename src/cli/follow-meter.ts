@@ -1,5 +1,6 @@
 import type { FollowProgress } from '../follow/job.ts'
 import type { FailureCount } from './failure-count.ts'
+import { warnOfOtherChain } from './other-chain.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { type FollowFigures, failuresText, followLine } from './output/progress-line.ts'
@@ -29,6 +30,7 @@ export class FollowMeter {
   readonly #isKept: boolean
   readonly #isSilent: boolean
   #ticker: NodeJS.Timeout | undefined
+  #endWarnings = () => {}
   #startedAt = 0
   #saidAt = 0
   #progress: FollowProgress | undefined
@@ -48,6 +50,10 @@ export class FollowMeter {
     this.#startedAt = this.#saidAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
+    this.#endWarnings = warnOfOtherChain((sentence) => {
+      this.#makeRoom()
+      this.#messages.warn(sentence)
+    })
   }
 
   update(progress: FollowProgress): void {
@@ -73,6 +79,7 @@ export class FollowMeter {
 
   stop(): void {
     clearInterval(this.#ticker)
+    this.#endWarnings()
     this.#makeRoom()
   }
 

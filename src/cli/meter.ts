@@ -1,6 +1,7 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../bulk/blocks/range-stream.ts'
 import type { FailureCount } from './failure-count.ts'
+import { warnOfOtherChain } from './other-chain.ts'
 import { canRedraw, type Io, type TextStream } from './output/io.ts'
 import type { MessageFlags, Messages } from './output/messages.ts'
 import { failuresText, progressLine, waitingLine } from './output/progress-line.ts'
@@ -41,6 +42,7 @@ export class Meter<P extends MeterProgress = Progress> {
   #bar: cliProgress.SingleBar | undefined
   #isWaitingShown = false
   #ticker: NodeJS.Timeout | undefined
+  #endWarnings = () => {}
   #startedAt = 0
   #saidAt = 0
   #progress: P | undefined
@@ -73,6 +75,10 @@ export class Meter<P extends MeterProgress = Progress> {
     this.#startedAt = this.#saidAt = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK)
     this.#ticker.unref()
+    this.#endWarnings = warnOfOtherChain((sentence) => {
+      this.makeRoom()
+      this.#messages.warn(sentence)
+    })
   }
 
   update(progress: P): void {
@@ -96,6 +102,7 @@ export class Meter<P extends MeterProgress = Progress> {
   /** Ends what it shows. */
   clear(): void {
     clearInterval(this.#ticker)
+    this.#endWarnings()
     this.makeRoom()
   }
 

@@ -39,6 +39,16 @@ describe('hexline blocks', () => {
     expect(linesOf(stdout)).toEqual(Array.from({ length: 251 }, (_, number) => blockOf(number, true, { transactions: (each) => each % 3 })))
   })
 
+  it('warns of a node on another chain, which it does not use', async () => {
+    const [right, wrong] = [await chain({ head: 250 }), await chain({ head: 250, chainId: 5 })]
+    const args = ['blocks', '--rpc', right.url, '--rpc', wrong.url, '--from', '0', '--to', '250', '--batch', '10', '--out', '/dev/null']
+    const { code, stderr } = await hexline(args)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(new RegExp(`^hexline: warning: ${new URL(wrong.url).host} is on chain 5, not 1, and is not used\n251 blocks`))
+    const warning = { type: 'warning', message: expect.stringContaining('is on chain 5') }
+    expect(linesOf((await hexline([...args, '--json'])).stderr)).toEqual([warning, expect.objectContaining({ type: 'done' })])
+  })
+
   it.each([
     [
       ['--last', '3'],

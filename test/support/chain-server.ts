@@ -12,6 +12,8 @@ export interface SeenCall {
 export interface ChainOptions {
   /** Number of the latest block. */
   readonly head: number
+  /** Default 1. */
+  readonly chainId?: number
   /** Number of transactions in a block. */
   readonly transactions?: (number: number) => number
   /** Size of each transaction's input, in bytes. */
@@ -118,7 +120,7 @@ export async function startChain(options: ChainOptions): Promise<ChainServer> {
 }
 
 function rightAnswer({ method, params }: SeenCall, options: ChainOptions): unknown {
-  if (method === 'eth_chainId') return '0x1'
+  if (method === 'eth_chainId') return hexOf(options.chainId ?? 1)
   if (method === 'eth_blockNumber') return hexOf(options.head)
   if (method === 'eth_getBlockByNumber') {
     const number = ['latest', 'safe', 'finalized'].includes(params[0] as string) ? options.head - (tagDepth[params[0] as string] as number) : Number(params[0])
