@@ -3,6 +3,7 @@ import type { ExportProgress, ForeignFailure, RangeFailure } from '../../adapter
 import { type Io, widthOf } from './output/io.ts'
 import { toJson } from './output/json.ts'
 import { type MessageFlags, messagesFor } from './output/messages.ts'
+import { printText } from './output/print.ts'
 import { aligned, type Column, table } from './output/table.ts'
 import { count, countOf, durationOf, sizeOf } from './output/units.ts'
 import { openRedis, type RedisFlags, redisFlags } from './redis.ts'
@@ -51,7 +52,7 @@ async function showJobs(flags: Flags, io: Io): Promise<void> {
       flags.json === true
         ? toJson({ ...progress, msLeft: progress.msLeft ?? null, foreign, retried, rechecked })
         : textOf(progress, foreign, widthOf(io.stdout))
-    io.stdout.write(`${text}\n`)
+    await printText(io.stdout, `${text}\n`)
     if (flags.retry) messages.tell(`${countOf(retried, 'range')} put back`, { type: 'retried', ranges: retried })
     if (flags.recheck) messages.tell(`${countOf(rechecked, 'range')} put back, to be checked`, { type: 'rechecked', ranges: rechecked })
   } finally {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Queue } from 'bullmq'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hexline, hexlineOnTerminal, spawnHexline, startHexline } from '../support/command.ts'
+import { hexline, hexlineOnTerminal, inShell, spawnHexline, startHexline } from '../support/command.ts'
 import { type DatasetChain, startDatasetChain } from '../support/dataset-chain.ts'
 import { eventually } from '../support/eventually.ts'
 import { hasRedis, type RedisServer, startRedis } from '../support/redis.ts'
@@ -40,6 +40,13 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
   const exportArgs = (dir: string) => ['export', '--redis', '--from', '3', '--to', '42', '--out', dir, '--blocks-per-file', '10', '--json']
+
+  it('jobs whose output has no room, or no reader, ends with one line, or with none', async () => {
+    const stderr = 'hexline: standard output cannot be written: no space left on the disk; nothing was written\n'
+    const jobs = `HEXLINE_REDIS_URL=${redis.url} $hexline jobs`
+    expect(await inShell(`${jobs} > /dev/full`)).toEqual({ code: 1, stdout: '', stderr })
+    expect(await inShell(`${jobs} --json 1> >(exec true)`)).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
 
   it('export adds ranges and waits, worker does them and ends at SIGTERM, jobs shows what there is', async () => {
     const dir = join(folder, 'all')
