@@ -42,6 +42,14 @@ interface Lease {
   readonly until: number
 }
 
+/**
+ * - `idle`: Redis is not being asked.
+ * - `asking`: it has not answered yet.
+ * - `asking again`: the same, and something is to be told as soon as it has.
+ * - `closed`: it is asked no more.
+ */
+type Talk = 'idle' | 'asking' | 'asking again' | 'closed'
+
 /** What is known of the budget. Times are on the clock of this process. */
 interface Known {
   readonly perSecond: number
@@ -78,15 +86,12 @@ export class SharedPacer implements Pacing {
   #pausedUntil = 0
   /** Mean time that Redis takes to answer, in ms. */
   #answerMs = 0
-  #isAsking = false
-  /** Something is to be told as soon as Redis has answered. */
-  #isUrgent = false
+  #talk: Talk = 'idle'
   #askedAt = 0
   #wantedAt = Number.NEGATIVE_INFINITY
   /** Nothing is granted before this time. */
   #notBefore = 0
   #timer: Timer | undefined
-  #isClosed = false
 
   constructor(endpoint: PacedEndpoint, ask: (question: Question) => Promise<Grant>) {
     this.#endpoint = endpoint
@@ -164,8 +169,7 @@ export class SharedPacer implements Pacing {
     this.#leases = []
     this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })
     this.#wantedAt = now
-    if (this.#isAsking) this.#isUrgent = true
-    else this.#askRedis(now, 0)
+    this.#tellAtOnce(now)
     return sentAt < this.#known.since ? 'stale' : 'too-fast'
   }
 
@@ -182,17 +186,16 @@ export class SharedPacer implements Pacing {
 
   /** Calls of another worker were refused. */
   refused(): void {
-    if (this.#estimate === undefined) return
-    if (this.#isAsking) this.#isUrgent = true
-    else this.#askRedis(this.#endpoint.clock.now(), 0)
+    if (this.#estimate !== undefined) this.#tellAtOnce(this.#endpoint.clock.now())
   }
 
   /** Asks Redis no more: this process continues with its part, as without an answer. */
   close(): void {
     const { clock } = this.#endpoint
-    this.#isClosed = true
-    if (this.#timer !== undefined) clock.cancel(this.#timer)
     this.#lost(clock.now())
+    this.#talk = 'closed'
+    this.#events = []
+    if (this.#timer !== undefined) clock.cancel(this.#timer)
   }
 
   /** The lease whose calls go now or next. */
@@ -218,13 +221,19 @@ export class SharedPacer implements Pacing {
   }
 
   #tell(event: PostEvent): void {
+    if (this.#talk === 'closed') return
     this.#events.push(event)
     this.#tick()
   }
 
+  #tellAtOnce(now: number): void {
+    if (this.#talk === 'asking') this.#talk = 'asking again'
+    else this.#askRedis(now, 0)
+  }
+
   #askRedis(now: number, wanted = this.#wanted): void {
-    if (this.#isAsking || this.#isClosed) return
-    this.#isAsking = true
+    if (this.#talk !== 'idle') return
+    this.#talk = 'asking'
     this.#askedAt = now
     const events = this.#events
     this.#events = []
@@ -247,10 +256,11 @@ export class SharedPacer implements Pacing {
   }
 
   #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
-    if (this.#isClosed) return
+    if (this.#talk === 'closed') return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
-    this.#isAsking = false
+    const isUrgent = this.#talk === 'asking again'
+    this.#talk = 'idle'
     this.#alone = undefined
     this.#answerMs += NEWEST * (now - askedAt - this.#answerMs)
     this.#offset = at - (askedAt + now) / 2
@@ -266,19 +276,18 @@ export class SharedPacer implements Pacing {
     } else {
       this.#estimate = undefined
     }
-    const isUrgent = this.#isUrgent || this.#published?.isCut === true
-    this.#isUrgent = false
-    if (isUrgent) this.#askRedis(now, 0)
+    if (isUrgent || this.#published?.isCut === true) this.#askRedis(now, 0)
     this.#tick()
     wake()
   }
 
   /** Redis does not answer. */
   #lost(askedAt: number): void {
+    if (this.#talk === 'closed') return
     const { clock, given, wake } = this.#endpoint
     const { perSecond, active } = this.#known
     const now = clock.now()
-    this.#isAsking = false
+    this.#talk = 'idle'
     this.#estimate = undefined
     this.#alone ??= new Pacer({ ...given, perSecond: Math.max(1, (given?.perSecond ?? perSecond) / active) }, now)
     this.#askedAt = Math.max(askedAt, now)
@@ -288,7 +297,8 @@ export class SharedPacer implements Pacing {
 
   /** Sets the timer, if there will be something to tell that no question tells before. */
   #tick(): void {
-    if (this.#timer !== undefined || this.#isClosed) return
+    // While Redis is asked, its answer sets it.
+    if (this.#timer !== undefined || this.#talk !== 'idle') return
     const { clock } = this.#endpoint
     const isBusy = clock.now() - this.#wantedAt < BUSY_MS
     if (this.#alone === undefined && this.#events.length === 0 && !(this.#estimate !== undefined && isBusy)) return
@@ -296,7 +306,7 @@ export class SharedPacer implements Pacing {
     this.#timer = clock.wakeAt(this.#askedAt + waitMs, () => {
       this.#timer = undefined
       const now = clock.now()
-      if (!this.#isAsking && now - this.#askedAt >= waitMs) this.#askRedis(now, 0)
+      if (now - this.#askedAt >= waitMs) this.#askRedis(now, 0)
       else this.#tick()
     })
     this.#timer.unref()

@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, it, vi } from 'vitest'
 import type { Grant, Question } from '../../../adapters/bullmq/budget-script.ts'
 import { SharedPacer } from '../../../adapters/bullmq/shared-pacer.ts'
 import type { Call } from '../../../src/rpc/call.ts'
@@ -7,9 +9,13 @@ import { VirtualClock } from '../../support/virtual-clock.ts'
 const CALL = { method: 'eth_getBalance' } as Call
 const WAITING = { size: 50, first: CALL }
 
+setFlagsFromString('--expose-gc')
+const gc: () => void = runInNewContext('gc')
+
 /** A pacer whose questions are answered by the test; times are on one clock. */
 function start(given?: { perSecond: number; costOf?: (method: string) => number }) {
   const clock = new VirtualClock()
+  const wakeAt = vi.spyOn(clock, 'wakeAt')
   const questions: Question[] = []
   const answers: { resolve: (grant: Grant) => void; reject: (error: Error) => void }[] = []
   let woken = 0
@@ -23,6 +29,7 @@ function start(given?: { perSecond: number; costOf?: (method: string) => number 
     clock,
     questions,
     woken: () => woken,
+    wakes: () => wakeAt.mock.calls.length,
     async answer(grant: Partial<Grant> = {}) {
       const now = clock.now()
       const known = { now, granted: 0, start: now, isLeader: false, perSecond: 50, level: 50, since: 0, active: 1, heldMs: 0, idleMs: 0, events: [] }
@@ -179,4 +186,31 @@ it('goes on with its part of the rate while Redis does not answer', async () => 
   pacer.heldBack(WAITING, clock.now())
   expect(questions).toHaveLength(2)
   pacer.close()
+})
+
+it('sets no timer while Redis is asked: one that was due would ring again and again until Redis answers', async () => {
+  const { pacer, clock, questions, wakes, answer } = start()
+  pacer.heldBack(WAITING, clock.now())
+  await answer({ granted: 1, isLeader: true, level: 0 })
+  await clock.sleep(100)
+  expect(questions).toHaveLength(2)
+  const before = wakes()
+  pacer.answered(1, 50, 16, true, clock.now())
+  await clock.sleep(900)
+  // That of the test.
+  expect(wakes() - before).toBe(1)
+})
+
+it('that is closed keeps nothing of what became of POSTs', async () => {
+  const { pacer, clock } = start()
+  pacer.close()
+  const bytesOf = (events: number) => {
+    gc()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < events; i++) pacer.answered(1, 50, 16, true, clock.now())
+    gc()
+    return process.memoryUsage().heapUsed - before
+  }
+  bytesOf(1000)
+  expect(bytesOf(200_000)).toBeLessThan(4_000_000)
 })
