@@ -80,8 +80,8 @@ local passed = math.max(0, now - number('at', now))
 local held = math.min(passed, math.max(0, number('next', now) + ${SLACK_MS} - number('at', now)))
 s.held, s.idle, s.at = number('held', 0) + held, number('idle', 0) + passed - held, now
 
-for i = 12, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
-if #ARGV > 11 then
+for i = 13, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+if #ARGV > 12 then
   redis.call('LTRIM', KEYS[2], -${MOST_EVENTS}, -1)
   redis.call('PEXPIRE', KEYS[2], ${KEPT_MS})
 end
@@ -93,6 +93,7 @@ if wanted > 0 then
 end
 local active = math.max(1, redis.call('ZCARD', KEYS[3]))
 
+if units > 0 then nextUnits = nextUnits - tonumber(ARGV[12]) * 1000 / units end
 local granted, start = 0, now
 if wanted > 0 then
   local lease = tonumber(ARGV[10])
@@ -150,6 +151,8 @@ export interface Question {
   /** What the first of them costs, and how much may be spent per second; 0 without a given rate. */
   readonly cost: number
   readonly unitsPerSecond: number
+  /** Units that were granted and not used; below 0 where more were used. */
+  readonly spare: number
   /** Calls per second where nothing is known yet. */
   readonly guess: number
   /** Until when the endpoint wants no calls; 0 where it said nothing. */
@@ -205,14 +208,14 @@ const NAME = 'hexlineBudget'
 
 /** Asks Redis, in one round trip. */
 export async function askBudget(redis: Redis, keys: BudgetKeys, question: Question): Promise<Grant> {
-  const { me, wanted, leaseMs, cost, unitsPerSecond, guess, pausedUntil, estimate, events } = question
+  const { me, wanted, leaseMs, cost, unitsPerSecond, spare, guess, pausedUntil, estimate, events } = question
   const own = redis as Redis & { [NAME]?: (...args: (string | number)[]) => Promise<string[]> }
   if (own[NAME] === undefined) redis.defineCommand(NAME, { numberOfKeys: 4, lua: SCRIPT })
   const published = estimate === undefined ? ['', '', '0'] : [estimate.perSecond, estimate.level, estimate.isCut ? '1' : '0']
   const told = events.map(({ at, tookMs, calls, isThrottled, pauseMs }) => JSON.stringify([at, tookMs, calls, isThrottled ? 1 : 0, pauseMs]))
   const refusedAt = Math.max(0, ...events.map(({ at, tookMs, isThrottled }) => (isThrottled ? at - tookMs : 0)))
   const ask = own[NAME] as NonNullable<(typeof own)[typeof NAME]>
-  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, refusedAt, ...told)
+  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, refusedAt, spare, ...told)
   const [now, granted, start, isLeader, perSecond, level, since, active, heldMs, idleMs] = reply.slice(0, 10).map(Number) as [
     ...[number, number, number, number, number],
     ...[number, number, number, number, number],

@@ -84,6 +84,8 @@ export class SharedPacer implements Pacing {
   /** Calls that the POST had answered whose throttling is told next. */
   #answeredInPart = 0
   #pausedUntil = 0
+  /** Units that were granted and not used, to be told; below 0 where more were used. */
+  #spare = 0
   /** Mean time that Redis takes to answer, in ms. */
   #answerMs = 0
   #talk: Talk = 'idle'
@@ -113,7 +115,7 @@ export class SharedPacer implements Pacing {
 
   msUntil(waiting: WaitingCalls, most: number, now: number): number {
     if (this.#alone !== undefined) return this.#alone.msUntil(waiting, most, now)
-    const lease = this.#leaseAt(now)
+    const lease = this.#leaseFor(waiting.first, now)
     if (lease !== undefined) return Math.max(0, lease.from - now)
     return this.#notBefore > now ? this.#notBefore - now : LOST_MS
   }
@@ -137,7 +139,10 @@ export class SharedPacer implements Pacing {
     this.#wanted = size
     this.#cost = this.#costOf(first)
     this.#wantedAt = now
-    if (this.#alone !== undefined || now < this.#notBefore || this.#leaseAt(now) !== undefined) return
+    if (this.#alone !== undefined || now < this.#notBefore || this.#leaseFor(first, now) !== undefined) return
+    // What was granted for cheaper calls does not cover this one: it goes to others.
+    for (const { units } of this.#leases) this.#spare += units
+    this.#leases = []
     this.#askRedis(now)
   }
 
@@ -149,7 +154,8 @@ export class SharedPacer implements Pacing {
     const lease = this.#leaseAt(now)
     if (lease === undefined) return
     lease.calls -= calls.length
-    if (this.#endpoint.given !== undefined) for (const call of calls) lease.units -= this.#costOf(call)
+    for (const call of calls) lease.units -= this.#costOf(call)
+    if (lease.calls <= 0) this.#spare += lease.units
   }
 
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
@@ -207,11 +213,17 @@ export class SharedPacer implements Pacing {
     }
   }
 
+  /** The same, if it covers this call. */
+  #leaseFor(call: Call, now: number): Lease | undefined {
+    const lease = this.#leaseAt(now)
+    return lease !== undefined && this.#costOf(call) <= lease.units ? lease : undefined
+  }
+
   /** Until it is this worker's turn again if it is granted these calls, in ms. */
-  #turnMs(calls: number): number {
+  #turnMs(calls: number, cost: number): number {
     const { given } = this.#endpoint
     const { perSecond, active } = this.#known
-    const ms = Math.max(calls / perSecond, given === undefined ? 0 : (calls * this.#cost) / given.perSecond) * 1000
+    const ms = Math.max(calls / perSecond, given === undefined ? 0 : (calls * cost) / given.perSecond) * 1000
     return ms * active
   }
 
@@ -236,7 +248,9 @@ export class SharedPacer implements Pacing {
     this.#talk = 'asking'
     this.#askedAt = now
     const events = this.#events
+    const spare = this.#spare
     this.#events = []
+    this.#spare = 0
     const question: Question = {
       me: this.#me,
       wanted,
@@ -244,18 +258,19 @@ export class SharedPacer implements Pacing {
       cost: this.#cost,
       unitsPerSecond: this.#endpoint.given?.perSecond ?? 0,
       guess: GUESS,
+      spare,
       pausedUntil: this.#pausedUntil,
       estimate: this.#published,
       events,
     }
     this.#published = undefined
     this.#ask(question).then(
-      (grant) => this.#onGrant(grant, wanted, now),
+      (grant) => this.#onGrant(grant, question, now),
       () => this.#lost(now),
     )
   }
 
-  #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, wanted: number, askedAt: number): void {
+  #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, { wanted, cost }: Question, askedAt: number): void {
     if (this.#talk === 'closed') return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
@@ -267,7 +282,7 @@ export class SharedPacer implements Pacing {
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }
     if (wanted > 0) {
       const from = Math.max(now, start - this.#offset)
-      this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, this.#cost, from, this.#turnMs(granted))
+      this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, cost, from, this.#turnMs(granted, cost))
       this.#notBefore = granted === 0 ? from : 0
     }
     if (isLeader) {

@@ -14,7 +14,18 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
   beforeEach(() => server.redis.flushall())
 
   const ask = (question: Partial<Question> = {}) =>
-    askBudget(server.redis, keys, { me: 'a', wanted: 0, leaseMs: 100, cost: 0, unitsPerSecond: 0, guess: 100, pausedUntil: 0, events: [], ...question })
+    askBudget(server.redis, keys, {
+      me: 'a',
+      wanted: 0,
+      leaseMs: 100,
+      cost: 0,
+      unitsPerSecond: 0,
+      spare: 0,
+      guess: 100,
+      pausedUntil: 0,
+      events: [],
+      ...question,
+    })
   const event = (at: number): PostEvent => ({ at, tookMs: 5, calls: 3, isThrottled: false, pauseMs: 0 })
 
   /** As if no time had passed, which would make room for others. */
@@ -65,6 +76,16 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     expect((await ask(one)).start - first.start).toBeGreaterThanOrEqual(78)
     // A call that costs more than a second's units goes alone.
     expect((await ask({ ...one, cost: 5000 })).granted).toBe(1)
+  })
+
+  it('gives others the units that a worker has not used, and takes off what it has used more', async () => {
+    const slow = { wanted: 1, unitsPerSecond: 1, cost: 100, guess: 100_000 }
+    const { start } = await ask(slow)
+    // 100 s for the first call.
+    expect((await ask(slow)).start - start).toBeGreaterThan(90_000)
+    expect((await ask({ ...slow, me: 'b', spare: 100 })).granted).toBe(1)
+    expect((await ask({ ...slow, spare: 99 })).start - start).toBeLessThan(2000)
+    expect((await ask({ ...slow, spare: -200 })).start - start).toBeGreaterThan(190_000)
   })
 
   it('has one worker make the estimate: it alone gets what has happened, and may publish a rate', async () => {

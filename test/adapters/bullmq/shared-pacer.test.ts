@@ -90,6 +90,25 @@ it('keeps units that were given', async () => {
   expect(pacer.msUntil(WAITING, 50, at)).toBe(400)
 })
 
+it('asks anew where a call costs more than is left of what was granted for cheaper ones, and gives that back', async () => {
+  const { pacer, clock, questions, answer } = start({ perSecond: 2000, costOf: (method) => (method === 'eth_getBalance' ? 20 : 500) })
+  const costly = { size: 50, first: { ...CALL, method: 'eth_getBlockReceipts' } }
+  pacer.heldBack(WAITING, clock.now())
+  // By the time of the answer, another call is the first of those that wait.
+  pacer.heldBack(costly, clock.now())
+  await answer({ granted: 10, perSecond: 1e5 })
+  const at = clock.now()
+  pacer.started(calls(1), at)
+  expect([pacer.msUntil(WAITING, 50, at), pacer.msUntil(costly, 50, at)]).toEqual([0, 1000])
+  pacer.heldBack(costly, at)
+  expect(questions[1]).toMatchObject({ cost: 500, spare: 180 })
+  // One call for 500 units was granted, and a call for 20 goes.
+  await answer({ granted: 1, perSecond: 1e5 })
+  pacer.started(calls(1), at)
+  pacer.heldBack(WAITING, at)
+  expect(questions[2]).toMatchObject({ cost: 20, spare: 480 })
+})
+
 it('lets a call that costs nothing go along with one that costs more than was given', async () => {
   const { pacer, clock, answer } = start({ perSecond: 100, costOf: (method) => ({ eth_getBalance: 20, trace_block: 500 })[method] ?? 0 })
   pacer.heldBack(WAITING, clock.now())
