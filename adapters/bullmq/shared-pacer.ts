@@ -77,9 +77,9 @@ export class SharedPacer implements Pacing {
   #published: Question['estimate']
   /** Time of Redis at time 0 of this process's clock. */
   #offset = 0
-  /** Calls that wait, and the units that the first of them costs. */
+  /** Calls that wait, and the first of them. */
   #wanted = 0
-  #cost = 0
+  #first: Call | undefined
   #events: PostEvent[] = []
   /** Calls that the POST had answered whose throttling is told next. */
   #answeredInPart = 0
@@ -137,7 +137,7 @@ export class SharedPacer implements Pacing {
 
   heldBack({ size, first }: WaitingCalls, now: number): void {
     this.#wanted = size
-    this.#cost = this.#costOf(first)
+    this.#first = first
     this.#wantedAt = now
     if (this.#alone !== undefined || now < this.#notBefore || this.#leaseFor(first, now) !== undefined) return
     // What was granted for cheaper calls does not cover this one: it goes to others.
@@ -169,8 +169,8 @@ export class SharedPacer implements Pacing {
     const { sentAt, tookMs, pauseMs } = throttling
     const calls = this.#answeredInPart
     this.#answeredInPart = 0
-    if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
     if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + this.#offset)
+    if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
     // What was granted before is too much.
     this.#leases = []
     this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })
@@ -255,7 +255,7 @@ export class SharedPacer implements Pacing {
       me: this.#me,
       wanted,
       leaseMs: Math.min(LONGEST_LEASE_MS, Math.max(this.#known.level > 0 ? LEASE_MS : GUESSING_LEASE_MS, LEASE_PER_ANSWER * this.#answerMs)),
-      cost: this.#cost,
+      cost: this.#first === undefined ? 0 : this.#costOf(this.#first),
       unitsPerSecond: this.#endpoint.given?.perSecond ?? 0,
       guess: GUESS,
       spare,
@@ -304,7 +304,11 @@ export class SharedPacer implements Pacing {
     const now = clock.now()
     this.#talk = 'idle'
     this.#estimate = undefined
-    this.#alone ??= new Pacer({ ...given, perSecond: Math.max(1, (given?.perSecond ?? perSecond) / active) }, now)
+    if (this.#alone === undefined) {
+      this.#alone = new Pacer({ ...given, perSecond: (given?.perSecond ?? perSecond) / active }, now)
+      // Each worker waits for its turn, as after a call: all of them begin at the same time.
+      if (this.#first !== undefined) this.#alone.started([this.#first], now)
+    }
     this.#askedAt = Math.max(askedAt, now)
     this.#tick()
     wake()

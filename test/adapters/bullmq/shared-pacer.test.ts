@@ -207,6 +207,32 @@ it('goes on with its part of the rate while Redis does not answer', async () => 
   pacer.close()
 })
 
+it.each([
+  ['keeps a given rate that leaves each worker less than a call per second, together with the others', { perSecond: 2 }, {}],
+  ['keeps such a learnt rate, too', undefined, { perSecond: 2 }],
+])('while Redis does not answer, %s', async (_, given, known) => {
+  const { pacer, clock, lose, answer } = start(given)
+  pacer.heldBack(WAITING, clock.now())
+  await answer({ granted: 1, active: 10, perSecond: 1e5, ...known })
+  pacer.started(calls(1), clock.now())
+  pacer.heldBack(WAITING, clock.now())
+  await lose()
+  // Its part is a call in 5 s, the first of them after as long as that.
+  const goes = [0, 4900, 5500].map((ms) => pacer.msUntil(WAITING, 50, clock.now() + ms) === 0)
+  expect(goes).toEqual([false, false, true])
+  pacer.close()
+})
+
+it('a refusal while Redis does not answer is a pause for all workers once it does', async () => {
+  const { pacer, clock, questions, lose, answer } = start()
+  pacer.heldBack(WAITING, clock.now())
+  await lose()
+  pacer.throttled({ sentAt: clock.now() - 50, tookMs: 50, calls: 1, part: 1, pauseMs: 60_000 }, clock.now())
+  await clock.sleep(1100)
+  await answer()
+  expect(questions[1]?.pausedUntil).toBeGreaterThan(59_000)
+})
+
 it('sets no timer while Redis is asked: one that was due would ring again and again until Redis answers', async () => {
   const { pacer, clock, questions, wakes, answer } = start()
   pacer.heldBack(WAITING, clock.now())
