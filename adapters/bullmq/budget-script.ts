@@ -9,13 +9,14 @@ import type { Redis } from 'ioredis'
 const SLACK_MS = 25
 /**
  * Calls are granted at most this far ahead, in ms; where the rate is low, as far as each worker
- * needs to hold a lease, up to a limit.
+ * needs to hold a lease, up to a limit where that rate was learnt. Else the worker that is next to
+ * Redis would be the first to ask each time, and the others would wait for ever.
  */
 const AHEAD_MS = 500
 const MOST_AHEAD_MS = 5000
 /** A lease holds at least this many calls, so that there are fewer questions than POSTs. */
 export const LEAST_CALLS = 2
-/** A worker that has not asked for this long is not counted, in ms. */
+/** A worker that has not asked for this long after its turn is not counted, in ms. */
 const ACTIVE_MS = 2000
 /** The worker that makes the estimate is replaced when it has not asked for this long, in ms. */
 const LEADER_MS = 1000
@@ -100,11 +101,14 @@ if wanted > 0 then
   nextAt = math.max(nextAt, now - ${SLACK_MS}, pausedUntil)
   start = math.max(now, nextAt)
   local inUnits = units > 0 and cost > 0
+  local msPerCall = 1000 / rate
+  local ahead = math.max(${AHEAD_MS}, math.min(${MOST_AHEAD_MS}, active * ${LEAST_CALLS} * msPerCall))
   if inUnits then
+    msPerCall = math.max(msPerCall, cost * 1000 / units)
+    ahead = math.max(ahead, active * msPerCall)
     nextUnits = math.max(nextUnits, now - ${SLACK_MS}, pausedUntil)
     start = math.max(start, nextUnits)
   end
-  local ahead = math.min(${MOST_AHEAD_MS}, math.max(${AHEAD_MS}, active * ${LEAST_CALLS} * 1000 / rate))
   if start - now > ahead then
     start = start - ahead / 2
   else
@@ -115,6 +119,8 @@ if wanted > 0 then
     end
     nextAt = nextAt + granted * 1000 / rate
   end
+  -- A worker with a lease asks no more before its second half.
+  redis.call('ZADD', KEYS[3], start + granted / 2 * msPerCall * active, me)
 end
 
 local events, heldMs, idleMs = {}, 0, 0
