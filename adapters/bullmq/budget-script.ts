@@ -50,6 +50,13 @@ local values = redis.call('HMGET', KEYS[1], unpack(names))
 local s = {}
 for i, name in ipairs(names) do s[name] = values[i] or false end
 local function number(name, default) return tonumber(s[name]) or default end
+-- The clock was set back, or another Redis has taken over, with a clock of its own.
+local back = number('at', now) - now
+if back > 0 then
+  for _, name in ipairs({'leaderUntil', 'since', 'next', 'nextUnits', 'pausedUntil', 'at'}) do
+    if s[name] then s[name] = s[name] - back end
+  end
+end
 local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
 local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))
 local isVoid = pausedUntil > math.max(now, number('pausedUntil', 0))

@@ -247,6 +247,8 @@ export class SharedPacer implements Pacing {
     if (this.#talk !== 'idle') return
     this.#talk = 'asking'
     this.#askedAt = now
+    // The script runs after the cut that was heard of.
+    this.#voidUntil = 0
     const events = this.#events
     const spare = this.#spare
     this.#events = []
@@ -270,13 +272,19 @@ export class SharedPacer implements Pacing {
     )
   }
 
-  #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, { wanted, cost }: Question, askedAt: number): void {
+  #onGrant(
+    { now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant,
+    { wanted, cost, pausedUntil }: Question,
+    askedAt: number,
+  ): void {
     if (this.#talk === 'closed') return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
     const isUrgent = this.#talk === 'asking again'
     this.#talk = 'idle'
     this.#alone = undefined
+    // Told once: by a clock of Redis that is set back, it would never end.
+    if (this.#pausedUntil === pausedUntil) this.#pausedUntil = 0
     this.#answerMs += NEWEST * (now - askedAt - this.#answerMs)
     this.#offset = at - (askedAt + now) / 2
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }

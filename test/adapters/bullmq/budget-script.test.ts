@@ -203,6 +203,22 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     for (const [i, me] of workers.entries()) expect(Number(scores[scores.indexOf(me) + 1])).toBeGreaterThanOrEqual(starts[i] as number)
   })
 
+  it('goes on at once where the clock of Redis was set back, with what is left of a pause', async () => {
+    const { now } = await ask({ wanted: 10 })
+    await ask({ me: 'b', pausedUntil: now + 60_000 })
+    // The same as a clock that is set back by an hour.
+    const names = ['at', 'next', 'nextUnits', 'leaderUntil', 'pausedUntil']
+    for (const name of names) await server.redis.hincrbyfloat(keys[0], name, 3_600_000)
+    expect((await ask({ wanted: 1 })).start - now).toBeLessThan(65_000)
+    await server.redis.hset(keys[0], { pausedUntil: '0' })
+    await server.redis.hincrbyfloat(keys[0], 'at', 3_600_000)
+    expect((await ask({ wanted: 1 })).granted).toBe(1)
+    // It is no longer asked, and another one makes the estimate.
+    await server.redis.hincrbyfloat(keys[0], 'at', 3_600_000)
+    await server.redis.hset(keys[0], { leaderUntil: now + 3_600_000 })
+    expect((await ask({ me: 'c' })).isLeader).toBe(true)
+  })
+
   it('holds calls back for a pause that one worker was asked for', async () => {
     const { now } = await ask({ wanted: 1 })
     await ask({ me: 'b', pausedUntil: now + 60_000 })

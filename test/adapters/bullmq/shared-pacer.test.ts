@@ -141,6 +141,28 @@ it('drops what was granted before a cut that it hears of first', async () => {
   }
 })
 
+it('takes what was granted to a question that was asked after a cut, also where the clock of Redis was set back', async () => {
+  const { pacer, clock, answer } = start()
+  pacer.void(clock.now() + 3_600_000)
+  pacer.heldBack(WAITING, clock.now())
+  await answer({ granted: 4 })
+  expect(pacer.room(50, clock.now())).toBe(2)
+})
+
+it('tells each pause once, and again only if Redis has not answered', async () => {
+  const { pacer, clock, questions, answer, lose } = start()
+  const throttled = () => pacer.throttled({ sentAt: clock.now(), tookMs: 50, pauseMs: 60_000 }, clock.now())
+  throttled()
+  await lose()
+  await clock.sleep(1100)
+  await answer()
+  pacer.heldBack(WAITING, clock.now())
+  await answer({ granted: 1 })
+  const { pausedUntil } = questions[0] as Question
+  expect(pausedUntil).toBeGreaterThan(59_000)
+  expect(questions.map((question) => question.pausedUntil)).toEqual([pausedUntil, pausedUntil, 0])
+})
+
 it('waits until the time that it was told where nothing was granted', async () => {
   const { pacer, clock, questions, answer } = start()
   pacer.heldBack(WAITING, clock.now())
