@@ -45,7 +45,7 @@ const SCRIPT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local me, wanted, cost, units = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local names = {'leader', 'leaderUntil', 'rate', 'level', 'since', 'next', 'nextUnits', 'pausedUntil', 'held', 'idle', 'at'}
+local names = {'leader', 'leaderUntil', 'rate', 'level', 'since', 'next', 'nextUnits', 'pausedUntil', 'held', 'idle', 'longest', 'at'}
 local values = redis.call('HMGET', KEYS[1], unpack(names))
 local s = {}
 for i, name in ipairs(names) do s[name] = values[i] or false end
@@ -112,7 +112,8 @@ if wanted > 0 then
   local ahead = math.max(${AHEAD_MS}, math.min(${MOST_AHEAD_MS}, active * ${LEAST_CALLS} * msPerCall))
   if inUnits then
     msPerCall = math.max(msPerCall, cost * 1000 / units)
-    ahead = math.max(ahead, active * msPerCall)
+    s.longest = math.max(number('longest', 0), msPerCall)
+    ahead = math.max(ahead, active * s.longest)
     nextUnits = math.max(nextUnits, now - ${SLACK_MS}, pausedUntil)
     start = math.max(start, nextUnits)
   end

@@ -313,6 +313,7 @@ export class SharedPacer implements Pacing {
     this.#talk = 'idle'
     this.#estimate = undefined
     if (this.#alone === undefined) {
+      this.#leases = []
       this.#alone = new Pacer({ ...given, perSecond: (given?.perSecond ?? perSecond) / active }, now)
       // Each worker waits for its turn, as after a call: all of them begin at the same time.
       if (this.#first !== undefined) this.#alone.started([this.#first], now)

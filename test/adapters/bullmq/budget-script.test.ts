@@ -198,6 +198,8 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
       expect([granted, active]).toEqual([1, starts.push(start)])
     }
     expect((starts.at(-1) as number) - (starts[0] as number)).toBeGreaterThan(10_000)
+    // Nor because its calls are cheaper than those of the others.
+    expect((await ask({ me: 'cheap', wanted: 50, unitsPerSecond: 330, cost: 20, guess: 100_000 })).granted).toBe(1)
     // Those whose turn is still to come count, though they ask no more until then.
     const scores = await server.redis.zrange(keys[2], '0', '-1', 'WITHSCORES')
     for (const [i, me] of workers.entries()) expect(Number(scores[scores.indexOf(me) + 1])).toBeGreaterThanOrEqual(starts[i] as number)
