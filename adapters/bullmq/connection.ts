@@ -16,10 +16,20 @@ export function checkQueue(queue: unknown): void {
   throw new OptionError('queue', 'a queue of BullMQ', queue === null ? 'null' : typeof queue)
 }
 
+/** An error of ioredis that has a command with it. */
+type CommandError = Error & { readonly command?: { readonly name: string; args?: unknown } }
+
+/** The same error, without the password: ioredis shows the command that failed. */
+export function withoutPassword(error: Error): Error {
+  const { command } = error as CommandError
+  if (command?.name === 'hello' || command?.name === 'auth') delete command.args
+  return error
+}
+
 /**
  * Whether Redis has refused the database of a connection. ioredis tells that only by its event
  * `error`, and would continue in database 0.
  */
 export function isWrongDatabase(error: Error): boolean {
-  return (error as Error & { readonly command?: { readonly name: string } }).command?.name === 'select'
+  return (error as CommandError).command?.name === 'select'
 }

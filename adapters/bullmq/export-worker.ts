@@ -8,7 +8,7 @@ import type { RangeEntry } from '../../src/dataset/folder/manifest.ts'
 import { readPart } from '../../src/dataset/folder/parts.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
-import { checkRedis, isWrongDatabase } from './connection.ts'
+import { checkRedis, isWrongDatabase, withoutPassword } from './connection.ts'
 import { isRangeJob, type RangeJobData } from './export-jobs.ts'
 import { OpenFolders } from './open-folders.ts'
 import { shareBudget } from './share-budget.ts'
@@ -147,6 +147,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   const toldLost = new Set<string>()
   worker.on('active', (job) => void toldLost.delete(job.id as string))
   worker.on('error', (error) => {
+    withoutPassword(error)
     const lost = lostRange(error)
     if (lost !== undefined) {
       if (!toldLost.has(lost.id)) onFailure?.(lost.error, lost.range)
@@ -187,7 +188,10 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
   // takes a job, though its connection comes back.
   worker
     .waitUntilReady()
-    .catch((error: Error) => void end(new WorkerEndedError(`the worker cannot start: its connection to Redis broke (${error.message})`, { cause: error })))
+    .catch(
+      (error: Error) =>
+        void end(new WorkerEndedError(`the worker cannot start: its connection to Redis broke (${error.message})`, { cause: withoutPassword(error) })),
+    )
   // Callers that do not wait for `ended` learn of it from `onFailure`.
   ended.catch((error) => onFailure?.(error))
   return { worker, ended, close: () => end() }

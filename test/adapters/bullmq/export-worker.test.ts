@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { Queue } from 'bullmq'
 import { type Client, createClient, OptionError } from 'hexline'
 import { exportDataset } from 'hexline/bulk'
@@ -237,6 +238,18 @@ describe.runIf(hasRedis)('a worker', () => {
     other.on('error', () => {})
     const worker = start({ redis: other })
     await expect(worker.ended).rejects.toThrow('Redis refuses the database of the connection: ERR DB index is out of range')
+    other.disconnect()
+  })
+
+  it('tells that its password is refused, and shows the password in no part of the error', async () => {
+    const other = redis.redis.duplicate({ password: 'OTHER-SECRET' })
+    other.on('error', () => {})
+    const failures: Error[] = []
+    const worker = start({ redis: other, onFailure: (error) => failures.push(error) })
+    await eventually(() => expect(failures).toContainEqual(expect.objectContaining({ message: expect.stringContaining('WRONGPASS') })))
+    await worker.close()
+    await worker.ended.catch((error: Error) => failures.push(error))
+    expect(inspect(failures, { depth: 9, showHidden: true })).not.toContain('SECRET')
     other.disconnect()
   })
 
