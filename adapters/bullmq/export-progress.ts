@@ -70,7 +70,9 @@ export class ProgressReader {
   #counted: ReadonlySet<string> = new Set()
   /** Jobs of the queue when all of them counted; while there are as many, no ids are read. */
   #jobs: number | undefined
-  #seen = 0
+  /** Jobs that are done: how many the queue had lately, and the ids of those that were read. */
+  #completed = 0
+  readonly #seen = new Set<string>()
   #blocks = 0
   #rows = 0
   #bytes = 0
@@ -113,6 +115,7 @@ export class ProgressReader {
   /** BullMQ counts no part of a queue: the ids of one moment tell which jobs are of the exports. */
   async #count(): Promise<Counts> {
     const all = await this.#queue.getJobCounts(...STATES)
+    this.#completed = all.completed ?? 0
     if (sumOf(all) === this.#jobs) return all
     const ids: readonly string[][] = await this.#queue.getBackend().getRanges([...STATES], 0, -1)
     const own: Counts = Object.fromEntries(STATES.map((state, i) => [state, ids[i]?.filter((id) => this.#isCounted(id)).length ?? 0]))
@@ -127,34 +130,43 @@ export class ProgressReader {
   }
 
   async #readDone(): Promise<void> {
-    for (;;) {
-      const jobs = await this.#queue.getJobs(['completed'], this.#seen, this.#seen + AT_A_TIME - 1, true)
-      for (const { id = '', data, returnvalue, finishedOn, processedOn } of jobs.filter(isRangeJob)) {
-        if (!this.#isCounted(id)) continue
-        const { from, to } = data.range
-        // An export that was extended has its last range twice: in part, and as a whole.
-        const place = id.slice(0, id.lastIndexOf('-'))
-        const last = this.#last.get(place) ?? from - 1
-        this.#last.set(place, Math.max(last, to))
-        const { files } = returnvalue ?? ({ files: [] } as Pick<RangeEntry, 'files'>)
-        const blocks = Math.max(0, to - last)
-        this.#blocks += blocks
-        this.#rows += files.reduce((sum, file) => sum + file.rows, 0)
-        this.#bytes += files.reduce((sum, file) => sum + file.bytes, 0)
-        if (finishedOn !== undefined) this.#lately.push({ at: finishedOn, startedAt: processedOn ?? finishedOn, blocks })
-      }
-      this.#seen += jobs.length
-      if (jobs.length < AT_A_TIME) return
+    for (let from = this.#seen.size; ; from += AT_A_TIME) {
+      const jobs = await this.#queue.getJobs(['completed'], from, from + AT_A_TIME - 1, true)
+      for (const job of jobs) this.#add(job)
+      if (jobs.length < AT_A_TIME) break
     }
+    if (this.#seen.size >= this.#completed) return
+    // Their order is that of the workers' clocks: one that is behind puts its ranges further up.
+    const unseen = (await this.#queue.getRanges(['completed'], 0, -1)).filter((id) => !this.#seen.has(id))
+    for (let i = 0; i < unseen.length; i += AT_A_TIME)
+      for (const job of await Promise.all(unseen.slice(i, i + AT_A_TIME).map((id) => this.#queue.getJob(id)))) if (job !== undefined) this.#add(job)
+  }
+
+  #add(job: RangeJob): void {
+    const { id = '', data, returnvalue, finishedOn, processedOn } = job
+    if (this.#seen.has(id)) return
+    this.#seen.add(id)
+    if (!isRangeJob(job) || !this.#isCounted(id)) return
+    const { from, to } = data.range
+    // An export that was extended has its last range twice: in part, and as a whole.
+    const place = id.slice(0, id.lastIndexOf('-'))
+    const last = this.#last.get(place) ?? from - 1
+    this.#last.set(place, Math.max(last, to))
+    const { files } = returnvalue ?? ({ files: [] } as Pick<RangeEntry, 'files'>)
+    const blocks = Math.max(0, to - last)
+    this.#blocks += blocks
+    this.#rows += files.reduce((sum, file) => sum + file.rows, 0)
+    this.#bytes += files.reduce((sum, file) => sum + file.bytes, 0)
+    if (finishedOn !== undefined) this.#lately.push({ at: finishedOn, startedAt: processedOn ?? finishedOn, blocks })
   }
 
   #rate(): number {
-    const last = this.#lately.at(-1)
-    if (last === undefined) return 0
-    this.#lately = this.#lately.filter(({ at }) => at > last.at - WINDOW_MS)
-    const from = Math.max(last.at - WINDOW_MS, Math.min(...this.#lately.map(({ startedAt }) => startedAt)))
+    if (this.#lately.length === 0) return 0
+    const last = this.#lately.reduce((newest, { at }) => Math.max(newest, at), 0)
+    this.#lately = this.#lately.filter(({ at }) => at > last - WINDOW_MS)
+    const from = Math.max(last - WINDOW_MS, Math.min(...this.#lately.map(({ startedAt }) => startedAt)))
     const blocks = this.#lately.reduce((sum, each) => sum + each.blocks, 0)
-    return (blocks / Math.max(1, last.at - from)) * 1000
+    return (blocks / Math.max(1, last - from)) * 1000
   }
 }
 

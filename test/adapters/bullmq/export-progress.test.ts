@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq'
 import { enqueueExport, exportProgress, retryFailed } from 'hexline/bullmq'
 import { expect, it } from 'vitest'
-import { foreignFailures, ProgressReader } from '../../../adapters/bullmq/export-progress.ts'
+import { foreignFailures, ProgressReader, recheckDone } from '../../../adapters/bullmq/export-progress.ts'
 import { hasRedis, startRedis } from '../../support/redis.ts'
 
 it.runIf(hasRedis)('sums up what is done, each time only what has come since, and knows no rate before that', async () => {
@@ -52,6 +52,37 @@ it.runIf(hasRedis)('sums up what is done, each time only what has come since, an
       await server.redis.hset(queue.toKey(job.id as string), { name: 'range', data: JSON.stringify(job.data), opts: '{}', returnvalue: 'null', timestamp: '1' })
     }
     expect(await exportProgress(queue)).toMatchObject({ ranges: { done: 2 }, blocks: { done: 1000 } })
+  } finally {
+    await queue.close()
+    await server.stop()
+  }
+})
+
+it.runIf(hasRedis)('counts each range once, also where the clock of a worker is behind those of others, or ranges were put back', async () => {
+  const server = await startRedis()
+  const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
+  try {
+    const { id } = await enqueueExport(queue, { dir: '/data', from: 0, to: 3999, chainId: 1 })
+    const finish = async (from: number, at: number) => {
+      await server.redis.lrem(queue.toKey('wait'), 1, `${id}-${from}-${from + 999}`)
+      await server.redis.zadd(queue.toKey('completed'), at, `${id}-${from}-${from + 999}`)
+      const returnvalue = JSON.stringify({ files: [{ rows: 5, bytes: 100 }] })
+      await server.redis.hset(queue.toKey(`${id}-${from}-${from + 999}`), { processedOn: at - 1, finishedOn: at, returnvalue })
+    }
+    const reader = new ProgressReader(queue)
+    const read = async () => {
+      const { blocks, rows } = await reader.read()
+      return [blocks.done, rows]
+    }
+    await finish(0, 5000)
+    expect(await read()).toEqual([1000, 5])
+    // By the clock of its worker, it was done before the first one.
+    await finish(1000, 3000)
+    expect(await read()).toEqual([2000, 10])
+    expect(await recheckDone(queue)).toBe(2)
+    expect(await read()).toEqual([2000, 10])
+    for (const from of [2000, 3000, 0, 1000]) await finish(from, 6000 + from)
+    expect(await read()).toEqual([4000, 20])
   } finally {
     await queue.close()
     await server.stop()

@@ -245,7 +245,7 @@ describe.runIf(hasRedis)('a worker', () => {
     const other = redis.redis.duplicate({ password: 'OTHER-SECRET' })
     other.on('error', () => {})
     const failures: Error[] = []
-    const worker = start({ redis: other, onFailure: (error) => failures.push(error) })
+    const worker = start({ redis: other, closeMs: 1, onFailure: (error) => failures.push(error) })
     await eventually(() => expect(failures).toContainEqual(expect.objectContaining({ message: expect.stringContaining('WRONGPASS') })))
     await worker.close()
     await worker.ended.catch((error: Error) => failures.push(error))
