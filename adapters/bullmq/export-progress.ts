@@ -1,4 +1,4 @@
-import type { Job, Queue } from 'bullmq'
+import { ErrorCode, type Job, type Queue } from 'bullmq'
 import type { RangeEntry } from '../../src/dataset/folder/manifest.ts'
 import { checkQueue } from './connection.ts'
 import { exportOf, isRangeJob, type RangeJob, type RangeQueue, recordsOf } from './export-jobs.ts'
@@ -198,15 +198,28 @@ async function putBack(queue: Queue, state: 'failed' | 'completed'): Promise<num
   checkQueue(queue)
   const ranges = (await jobsIn(queue, state)).filter(isRangeJob)
   const client = await queue.getBackend().connection.client
+  let count = 0
   for (let i = 0; i < ranges.length; i += AT_A_TIME)
     await Promise.all(
       ranges.slice(i, i + AT_A_TIME).map(async (job) => {
         // How many workers it has killed, which BullMQ's retry keeps.
         await client.hdel(queue.toKey(job.id as string), 'stc')
-        await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
+        if (await putBackOne(job, state)) count++
       }),
     )
-  return ranges.length
+  return count
+}
+
+/** False for a job that somebody else has put back or removed meanwhile. */
+async function putBackOne(job: Job, state: 'failed' | 'completed'): Promise<boolean> {
+  try {
+    await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true })
+    return true
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown }
+    if (code === ErrorCode.JobNotInState || code === ErrorCode.JobNotExist) return false
+    throw error
+  }
 }
 
 /** A failed job of a queue that is no range of an export. */

@@ -89,6 +89,31 @@ it.runIf(hasRedis)('counts each range once, also where the clock of a worker is 
   }
 })
 
+it.runIf(hasRedis)('puts each failed range back once, also where two do it at the same time, or one is removed meanwhile', async () => {
+  const server = await startRedis()
+  const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
+  try {
+    const { id } = await enqueueExport(queue, { dir: '/data', from: 0, to: 9999, chainId: 1 })
+    for (let from = 0; from < 10_000; from += 1000) {
+      await server.redis.lrem(queue.toKey('wait'), 1, `${id}-${from}-${from + 999}`)
+      await server.redis.zadd(queue.toKey('failed'), 1, `${id}-${from}-${from + 999}`)
+    }
+    const getJobs = queue.getJobs.bind(queue)
+    queue.getJobs = async (...args) => {
+      const jobs = await getJobs(...args)
+      await server.redis.zrem(queue.toKey('failed'), `${id}-0-999`)
+      await server.redis.del(queue.toKey(`${id}-0-999`))
+      return jobs
+    }
+    const retried = await Promise.all([retryFailed(queue), retryFailed(queue)])
+    expect(retried.reduce((sum, count) => sum + count)).toBe(9)
+    expect((await exportProgress(queue)).ranges).toMatchObject({ total: 9, waiting: 9 })
+  } finally {
+    await queue.close()
+    await server.stop()
+  }
+})
+
 it.runIf(hasRedis)("leaves out what is not hexline's, and knows no time left where only failed ranges are left", async () => {
   const server = await startRedis()
   const queue = new Queue('hexline', { connection: server.redis, prefix: 'hexline' })
