@@ -44,7 +44,8 @@ export class SharedEstimate {
    * returns holds from `untilKnownMs` after `now` on.
    */
   learn({ events, heldMs, idleMs, now }: Pick<Grant, 'events' | 'heldMs' | 'idleMs' | 'now'>, untilKnownMs: number): Question['estimate'] {
-    const inOrder = [...events].sort((a, b) => a.at - b.at)
+    // A worker that does not know yet that the clock of Redis was set back tells of the future.
+    const inOrder = events.map((event) => ({ ...event, at: Math.min(event.at, now) })).sort((a, b) => a.at - b.at)
     const first = inOrder[0]
     if (this.#rate === undefined) {
       if (first === undefined) return undefined

@@ -75,8 +75,9 @@ export class SharedPacer implements Pacing {
   #alone: Pacer | undefined
   #estimate: SharedEstimate | undefined
   #published: Question['estimate']
-  /** Time of Redis at time 0 of this process's clock. */
+  /** Time of Redis at time 0 of this process's clock, and when it answered last. */
   #offset = 0
+  #answeredAt = 0
   /** Calls that wait, and the first of them. */
   #wanted = 0
   #first: Call | undefined
@@ -293,6 +294,9 @@ export class SharedPacer implements Pacing {
       this.#leases = at < this.#voidUntil ? [] : leasesOf(granted, cost, from, this.#turnMs(granted, cost))
       this.#notBefore = granted === 0 ? from : 0
     }
+    // Its time would stand still until the clock of Redis, which was set back, has caught up.
+    if (at < this.#answeredAt) this.#estimate = undefined
+    this.#answeredAt = at
     if (isLeader) {
       this.#estimate ??= new SharedEstimate({ perSecond, level })
       this.#published = this.#estimate.learn({ ...told, now: at }, 2 * this.#answerMs + CLOCKS_MS)
