@@ -40,9 +40,14 @@ export async function openRedis({ redis: flag, queue }: RedisFlags, io: Io, mess
     const redis = await connectRedis(url)
     return { ...adapter, redis, openQueue: (onFailure) => adapter.openQueue(redis, queue, onFailure), close: () => redis.disconnect() }
   } catch (error) {
-    throw new Error(`Redis at ${place} cannot be used: ${excerpt((error as Error).message)}`)
+    const { message } = error as Error
+    const hint = NO_REDIS.test(message) ? '; is Redis running there?' : ''
+    throw new Error(`Redis at ${place} cannot be used: ${excerpt(message)}${hint}`)
   }
 }
+
+/** What is said where nothing answers, or something else than Redis. */
+const NO_REDIS = /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|RESP type/
 
 /** Its packages are optional peer dependencies. */
 async function loadAdapter(): Promise<Adapter> {

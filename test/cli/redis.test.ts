@@ -234,7 +234,7 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
     const absent = await hexline(['jobs', '--redis', 'redis://:SECRET@127.0.0.1:1'])
     expect(absent.stderr).toBe(
       'hexline: warning: other users of this machine can see a password given as an argument; use HEXLINE_REDIS_URL instead\n' +
-        'hexline: Redis at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1\n',
+        'hexline: Redis at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1; is Redis running there?\n',
     )
     expect(refused.stderr).not.toContain('SECRET')
   })

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join, resolve, sep } from 'node:path'
 import * as check from '../../check.ts'
 import { IntegrityError, OptionError } from '../../errors.ts'
 import { show } from '../../text.ts'
@@ -51,6 +51,8 @@ export async function runMerge(dirs: readonly string[], options: MergeDatasetOpt
   const dir = into === undefined ? (sources[0] as string) : resolve(check.folder('into', into))
   signal?.throwIfAborted()
   for (const source of sources) if (!(await lookAt(source, stat))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
+  // `verify` would find what it does not know in the folder around it.
+  if (sources.some((source) => dir.startsWith(source + sep))) throw new OptionError('into', 'a folder outside of those that are merged', dir)
   const made = await makeFolder(dir, 'into')
   try {
     return await mergeInto(dir, sources, { signal, onProgress })
