@@ -1,5 +1,5 @@
 import type { Client } from '../../src/client/client.ts'
-import { type OpenParts, openParts } from '../../src/dataset/export/export-range.ts'
+import { type OpenParts, openParts } from '../../src/dataset/export/open-parts.ts'
 import { exportJobOf, idOf, type RangeJobData } from './export-jobs.ts'
 
 /** The folders that a worker writes to: one for each export and end of it, opened once. */

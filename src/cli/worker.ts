@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import * as check from '../check.ts'
 import { createClient } from '../client/create-client.ts'
-import { MOST_RANGES } from '../dataset/export/export-range.ts'
+import { MOST_RANGES } from '../dataset/export/open-parts.ts'
 import { OptionError } from '../errors.ts'
 import { type LimitFlags, limitFlags, limitsFrom } from './blocks.ts'
 import { METRICS_FLAG, type MetricsFlags, withMetrics } from './metrics.ts'

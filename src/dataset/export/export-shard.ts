@@ -4,7 +4,7 @@ import type { BlockRange } from '../aligned-range.ts'
 import { addRange, NOTHING_WRITTEN, type Written } from '../folder/written.ts'
 import { rangesOf, type Shard } from '../shard.ts'
 import type { ExportJob } from './export-options.ts'
-import { openParts } from './export-range.ts'
+import { openParts } from './open-parts.ts'
 
 /**
  * Ranges that are exported at a time: while one ends, the next one keeps the node busy. They share

@@ -5,7 +5,7 @@ import { type Client, createClient } from 'hexline'
 import { type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { checkExportOptions } from '../../../src/dataset/export/export-options.ts'
-import { exportRange, openParts } from '../../../src/dataset/export/export-range.ts'
+import { type OpenParts, openParts, type PartOptions } from '../../../src/dataset/export/open-parts.ts'
 import { lockFolder } from '../../../src/dataset/folder/lock.ts'
 import { readManifest } from '../../../src/dataset/folder/manifest.ts'
 import { type Part, readPart, removeDamaged } from '../../../src/dataset/folder/parts.ts'
@@ -30,13 +30,23 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   onPost = () => {}
-  folder = await mkdtemp(join(tmpdir(), 'hexline-export-range-'))
+  folder = await mkdtemp(join(tmpdir(), 'hexline-open-parts-'))
   dir = join(folder, 'data')
 })
 afterEach(() => rm(folder, { recursive: true }))
 
 const options = { from: 3, to: 32, format: 'ndjson', tables: ['blocks', 'logs'], blocksPerFile: 10 } as const
 const jobFor = (more: Partial<ExportDatasetOptions> = {}) => checkExportOptions({ ...options, dir, ...more })
+
+async function exportRange(client: Client, job: ReturnType<typeof jobFor>, range: Parameters<OpenParts['exportRange']>[0], given: PartOptions = {}) {
+  const open = await openParts(client, job)
+  try {
+    return await open.exportRange(range, given)
+  } finally {
+    await open.close()
+  }
+}
+
 const parts = async () => (await readdir(join(dir, 'parts'))).sort()
 
 it('writes the files of one range as a plain export does, in a folder of its own', async () => {

@@ -16,7 +16,7 @@ import { hasFiles } from '../folder/whole-files.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
 import { writeRanges } from './write-ranges.ts'
 
-/** Ranges that a worker exports at a time, at most. */
+/** Ranges that a process exports at a time, at most. */
 export const MOST_RANGES = 100
 
 /** A folder that several processes fill, each with whole ranges, in any order. */
@@ -27,9 +27,11 @@ export interface OpenParts {
   readonly to: number
   /**
    * Fetches the blocks of a range that the folder does not have yet, writes their files, and
-   * commits them as a part. The range must lie within an aligned one. Several may run at a time.
+   * commits them as a part. The range must lie within an aligned one. Several may run at a time, of
+   * one range, too: the second commit loses, and its files are removed. Killed at any moment, it
+   * leaves only what a later run removes. Rejects with the same errors as `exportDataset`.
    */
-  exportRange(range: BlockRange, options?: RangeOptions): Promise<RangeExport>
+  exportRange(range: BlockRange, options?: PartOptions): Promise<RangeExport>
   /**
    * The last block, from the first of a range on, that the folder has; the one before if none. A
    * part of which a file is missing or cut is removed, and counts as missing.
@@ -44,7 +46,7 @@ export interface OpenParts {
   close(): Promise<void>
 }
 
-export interface RangeOptions {
+export interface PartOptions {
   /** Ends it; it rejects with the signal's reason, and nothing of the range stays behind. */
   readonly signal?: AbortSignal | undefined
   /** Called after each block. */
@@ -57,27 +59,6 @@ export interface RangeOptions {
 export interface RangeExport {
   /** The part that was committed; null if other processes had committed all blocks before. */
   readonly added: RangeEntry | null
-}
-
-/**
- * Exports one aligned range of a dataset, beside other processes and machines that export others: a
- * job of a queue, or an activity of a workflow. It may run twice, also at the same time: the second
- * commit of a range loses, and its files are removed. Killed at any moment, it leaves only what a
- * later run removes.
- *
- *     const job = checkExportOptions({ from: 0, to: 24_999_999, dir: 'mainnet' })
- *     const { added } = await exportRange(client, job, { from: 21_000_000, to: 21_000_999 })
- *
- * `mergeDataset` makes a dataset of the parts. Rejects with the same errors as `exportDataset`.
- */
-export async function exportRange(client: Client, job: ExportJob, range: BlockRange, options: RangeOptions = {}): Promise<RangeExport> {
-  const { signal = job.stream.signal } = options
-  const parts = await openParts(client, { ...job, stream: { ...job.stream, signal } })
-  try {
-    return await parts.exportRange(range, options)
-  } finally {
-    await parts.close()
-  }
 }
 
 /**
@@ -168,7 +149,7 @@ class Parts implements OpenParts {
     this.#mergedTo = mergedTo
   }
 
-  async exportRange(range: BlockRange, options: RangeOptions = {}): Promise<RangeExport> {
+  async exportRange(range: BlockRange, options: PartOptions = {}): Promise<RangeExport> {
     const { signal, onProgress, bounds } = this.#stream
     const { maxBytes = bounds.maxBytes } = options
     const stream = { ...this.#stream, signal: options.signal ?? signal, onProgress: options.onProgress ?? onProgress, bounds: { ...bounds, maxBytes } }
