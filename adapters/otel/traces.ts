@@ -1,5 +1,5 @@
 import { type Attributes, type Context, type Link, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
-import { type CallEnd, watchCalls } from '../../src/rpc/call-watchers.ts'
+import { watchCalls } from '../../src/rpc/call-watchers.ts'
 import type { CallEvent, PostEvent } from '../../src/rpc/events.ts'
 import { endpointAttributes, rpcMethod } from './attributes.ts'
 import { Gate, type TraceOptions } from './gate.ts'
@@ -20,25 +20,27 @@ export function traceCalls(tracer: Tracer, options: TraceOptions): () => void {
   const posts = new Set<Span>()
   const gate = new Gate(options)
 
-  const start = (id: number, method: string, priority: CallEvent['priority'], parent: Context): CallEnd | undefined => {
+  const start = (id: number, method: string, priority: CallEvent['priority'], parent: Context): void => {
     const name = rpcMethod(method)
     // The name of a span must have few values: that of the protocol, where the method is not known.
     const options = { kind: SpanKind.CLIENT, attributes: startAttributes(method, name, priority) }
     const span = tracer.startSpan(name === method ? name : 'jsonrpc', options, parent)
-    if (!span.isRecording()) return undefined
-    calls.set(id, span)
-    return (outcome, endpoint, attempts, bytes, failure) => {
-      if (!calls.delete(id)) return
-      describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
-      span.end()
-    }
+    if (span.isRecording()) calls.set(id, span)
   }
 
   const unwatch = watchCalls({
     // Apart from `start`, and short: every call runs it.
     begun(id, method, priority, now) {
       const parent = gate.parentOf(priority, now)
-      return parent === undefined ? undefined : start(id, method, priority, parent)
+      if (parent !== undefined) start(id, method, priority, parent)
+    },
+
+    ended(id, _method, outcome, endpoint, attempts, _durationMs, bytes, failure) {
+      const span = calls.size > 0 ? calls.get(id) : undefined
+      if (span === undefined) return
+      calls.delete(id)
+      describeCall(span, { outcome, endpoint, attempts, bytes }, failure)
+      span.end()
     },
 
     postBegun(endpoint, count, callIds, now) {

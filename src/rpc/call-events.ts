@@ -1,7 +1,7 @@
 import { RpcError } from '../errors.ts'
 import type { Call, Reply } from './call.ts'
 import type { CallRecord } from './call-record.ts'
-import { areCallsWatched, reportBegun, reportEnd, reportEnded } from './call-watchers.ts'
+import { areCallsWatched, reportBegun, reportEnded } from './call-watchers.ts'
 import { type CallEvent, callEvents, callStartEvents, numbered } from './events.ts'
 import { isFailure } from './failure-kinds.ts'
 import { sizeFrom } from './reply.ts'
@@ -27,7 +27,7 @@ export function reportCall(call: Call, record: CallRecord, now: number): void {
   record.id = id
   record.call = call
   record.startedAt = now
-  record.end = reportBegun(id, method, priority, now)
+  reportBegun(id, method, priority, now)
   if (callStartEvents.hasSubscribers) callStartEvents.publish({ id, method, priority })
 }
 
@@ -65,10 +65,9 @@ function report(
 ): void {
   // Listeners that were told of its start may have left, and others may have come.
   if (!areCallsReported()) return
-  const { id, attempts, end } = record
+  const { id, attempts } = record
   const { method, priority } = record.call as Call
   const durationMs = clock.now() - record.startedAt
-  if (end !== undefined) reportEnd(end, outcome, endpoint, attempts, bytes, failure)
   reportEnded(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
   if (!callEvents.hasSubscribers) return
   callEvents.publish({ id, method, endpoint, priority, attempts, durationMs, outcome, kind: failure?.kind, rpcCode: failure?.rpcCode, bytes })

@@ -1,6 +1,5 @@
 import type { Clock } from '../wait/clock.ts'
 import type { Call, CallPosts } from './call.ts'
-import type { CallEnd } from './call-watchers.ts'
 
 /** A POST whose reply came whole. */
 export interface PostFigures {
@@ -23,8 +22,6 @@ export class CallRecord implements CallPosts {
   id = 0
   call: Call | undefined
   startedAt = 0
-  /** Is told its end. */
-  end: CallEnd | undefined
   /** When its caller stops waiting, on the client's clock. */
   deadline = Number.POSITIVE_INFINITY
   /** POSTs that it was in. A batch that was sent again in shorter ones counts once. */
@@ -50,7 +47,6 @@ export class CallRecord implements CallPosts {
   forgetCall(): void {
     this.id = 0
     this.call = undefined
-    this.end = undefined
   }
 
   /** Its POSTs are measured. */

@@ -17,19 +17,9 @@ export interface CallWatcher {
 
 /**
  * A call begins, in the async context of its caller. `id` is its number in the events, and `now`
- * the time on the client's clock. The function that it returns is told the end of this call, unless
- * nobody watches any more.
+ * the time on the client's clock.
  */
-export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => CallEnd | undefined
-
-/** Is told the end of a call. The arguments are the last ones of a `CallEnded`. */
-export type CallEnd = (
-  outcome: CallEvent['outcome'],
-  endpoint: string | undefined,
-  attempts: number,
-  bytes: number,
-  failure: Pick<CallEvent, 'kind' | 'rpcCode'> | undefined,
-) => void
+export type CallBegun = (id: number, method: string, priority: Call['priority'], now: number) => void
 
 /**
  * A call has ended. It may have begun before the watcher was registered: then its `id` is no more
@@ -89,20 +79,10 @@ export function areCallsWatched(): boolean {
 
 /* Like a subscriber to a channel, a watcher that throws breaks no call. */
 
-/** Tells all watchers that a call begins. Undefined where none of them wants to know its end. */
+/** Tells all watchers that a call begins. */
 export const reportBegun: CallBegun = (id, method, priority, now) => {
   try {
-    return watchers.together?.begun?.(id, method, priority, now)
-  } catch (error) {
-    throwLater(error)
-    return undefined
-  }
-}
-
-/** Tells those that want to know the end of this call. */
-export function reportEnd(end: CallEnd, ...call: Parameters<CallEnd>): void {
-  try {
-    end(...call)
+    watchers.together?.begun?.(id, method, priority, now)
   } catch (error) {
     throwLater(error)
   }
@@ -134,12 +114,12 @@ export const reportPostBegun: PostBegun = (endpoint, calls, callIds, now) => {
 function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
   return {
     begun: eitherOf(a.begun, b.begun, (first, second) => (id, method, priority, now) => {
-      const end = resultOf(() => first(id, method, priority, now))
-      const otherEnd = resultOf(() => second(id, method, priority, now))
-      return eitherOf(end, otherEnd, (one, other) => (outcome, endpoint, attempts, bytes, failure) => {
-        reportEnd(one, outcome, endpoint, attempts, bytes, failure)
-        other(outcome, endpoint, attempts, bytes, failure)
-      })
+      try {
+        first(id, method, priority, now)
+      } catch (error) {
+        throwLater(error)
+      }
+      second(id, method, priority, now)
     }),
     ended: eitherOf(a.ended, b.ended, (first, second) => (id, method, outcome, endpoint, attempts, durationMs, bytes, failure) => {
       try {
@@ -150,8 +130,8 @@ function pairOf(a: CallWatcher, b: CallWatcher): CallWatcher {
       second(id, method, outcome, endpoint, attempts, durationMs, bytes, failure)
     }),
     postBegun: eitherOf(a.postBegun, b.postBegun, (first, second) => (endpoint, calls, callIds, now) => {
-      const end = resultOf(() => first(endpoint, calls, callIds, now))
-      const otherEnd = resultOf(() => second(endpoint, calls, callIds, now))
+      const end = postBegunBy(first, endpoint, calls, callIds, now)
+      const otherEnd = postBegunBy(second, endpoint, calls, callIds, now)
       return eitherOf(end, otherEnd, (one, other) => (figures) => {
         try {
           one(figures)
@@ -169,10 +149,9 @@ function eitherOf<F>(a: F | undefined, b: F | undefined, both: (a: F, b: F) => F
   return a === undefined ? b : b === undefined ? a : both(a, b)
 }
 
-/** What it returns; undefined where it throws, which breaks nothing else. */
-function resultOf<R>(report: () => R): R | undefined {
+function postBegunBy(begun: PostBegun, ...post: Parameters<PostBegun>): PostEnd | undefined {
   try {
-    return report()
+    return begun(...post)
   } catch (error) {
     throwLater(error)
     return undefined

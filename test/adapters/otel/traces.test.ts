@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { type InstrumentOptions, instrument } from 'hexline/otel'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { reportBegun, reportPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { reportBegun, reportEnded, reportPostBegun } from '../../../src/rpc/call-watchers.ts'
 import { node } from '../../support/node.ts'
 import { type OtlpReceiver, type OtlpSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../../support/server.ts'
@@ -31,7 +31,8 @@ interface Traced {
 
 /** A call begins, and has ended. */
 function reportCall(priority: 'interactive' | 'bulk', now: number): void {
-  reportBegun(1, 'eth_call', priority, now)?.('answered', 'node', 1, 40, undefined)
+  reportBegun(1, 'eth_call', priority, now)
+  reportEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
 }
 
 /** Traces into memory, until the test ends. */
@@ -397,9 +398,9 @@ describe('spans', () => {
     const tracer = provider.getTracer('older')
     const tracerProvider = { getTracer: () => ({ startSpan: (...args: Parameters<Tracer['startSpan']>) => older(tracer.startSpan(...args)) }) as Tracer }
     onTestFinished(instrument({ metrics: false, tracerProvider }))
-    const end = reportBegun(1, 'eth_call', 'bulk', 1)
+    reportBegun(1, 'eth_call', 'bulk', 1)
     reportPostBegun('node', 1, () => [1], 1)?.({ endpoint: 'node', calls: 1, bytes: 1, durationMs: 1, status: 200, failures: {}, isCut: false })
-    end?.('answered', 'node', 1, 40, undefined)
+    reportEnded(1, 'eth_call', 'answered', 'node', 1, 5, 40, undefined)
     expect(exporter.getFinishedSpans().map(({ name, links }) => [name, links.length])).toEqual([
       ['hexline POST', 1],
       ['eth_call', 0],
