@@ -73,11 +73,7 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
   const hadParts = await hasParts(dir)
   if (!hadParts && (await readManifest(dir)) === undefined) await checkEmpty(dir)
   const parts = join(dir, PARTS)
-  await makeFolder(parts)
-  const writer = await joinWriters(parts).catch(async (error: unknown) => {
-    await removeIfEmpty(parts)
-    throw error
-  })
+  const writer = await joinParts(parts)
   try {
     // Only now: a single export looks for parts after it has taken the lock.
     await checkUnlocked(dir)
@@ -108,6 +104,20 @@ export async function openParts(client: Client, job: ExportJob, of?: number): Pr
  */
 export async function checkBegun(dir: string, asked: DatasetHeader): Promise<void> {
   for (const there of [await readManifest(dir), await readCommon(dir)]) if (there !== undefined) checkSame(dir, there, asked)
+}
+
+/** Joins the writers of `parts`, which is made if it is not there. */
+async function joinParts(parts: string, attempts = 5): Promise<PartWriter> {
+  await makeFolder(parts)
+  try {
+    return await joinWriters(parts)
+  } catch (error) {
+    // The last writer before has removed the empty folder meanwhile.
+    const isGone = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT'
+    if (isGone && attempts > 1) return joinParts(parts, attempts - 1)
+    await removeIfEmpty(parts)
+    throw error
+  }
 }
 
 /** Ends the use of a folder. Where it has no part, and none was begun, nothing stays. */

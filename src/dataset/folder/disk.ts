@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs'
-import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { reasonOf } from '../../system-error.ts'
 
@@ -38,6 +38,16 @@ export async function lookAt(path: string, look: (path: string) => Promise<Stats
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw cannotRead(path, error)
+  }
+}
+
+/** The names in a folder; none if there is no such folder, or no longer. */
+export async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw cannotRead(folder, error)
   }
 }
 

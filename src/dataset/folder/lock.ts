@@ -129,7 +129,7 @@ async function takeOver(target: LockTarget, { found, mine, text }: { found: stri
     if (other === undefined) return false
     const holder = holderOf(other)
     if (holder !== undefined && (await target.isHeldBy(holder))) throw new Error(await heldBy(name, path, holder))
-    await rm(turn, { force: true })
+    await writing(turn, () => rm(turn, { force: true }))
     return false
   }
   try {
@@ -141,7 +141,8 @@ async function takeOver(target: LockTarget, { found, mine, text }: { found: stri
     })
     return true
   } finally {
-    await rm(turn, { force: true })
+    // One that stays keeps nobody out once this process has ended.
+    await rm(turn, { force: true }).catch(() => {})
   }
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock, type Timer } from '../../wait/clock.ts'
-import { writing } from './disk.ts'
+import { namesIn, writing } from './disk.ts'
 import { type Holder, holderOf, isAlive, isHere, processOf, thisProcess } from './holder.ts'
 
 /*
@@ -95,7 +95,7 @@ interface Writer {
 async function writersIn(parts: string, fresh: string): Promise<Writer[]> {
   const now = (await stat(fresh)).mtimeMs
   const writers: Writer[] = []
-  for (const name of await readdir(parts)) {
+  for (const name of await namesIn(parts)) {
     if (!name.startsWith(PREFIX)) continue
     const dir = join(parts, name)
     const path = join(dir, HOLDER)

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IntegrityError } from '../../errors.ts'
 import { reasonOf } from '../../system-error.ts'
@@ -6,7 +6,7 @@ import { shellWord } from '../../text.ts'
 import { digitsOf } from '../aligned-range.ts'
 import { kindOf } from '../falsehood.ts'
 import { readCheckedManifest } from './check-manifest.ts'
-import { lookAt, syncFolder, writing } from './disk.ts'
+import { lookAt, namesIn, syncFolder, writing } from './disk.ts'
 import { LOCK } from './lock.ts'
 import { type DatasetHeader, headerOf, MANIFEST, type Manifest, ManifestFile, type RangeEntry } from './manifest.ts'
 import { checkNoWriters } from './part-writers.ts'
@@ -134,7 +134,7 @@ async function isWholePart(dir: string): Promise<boolean> {
 
 /** The first blocks of all parts, in order. */
 export async function partsIn(dir: string): Promise<number[]> {
-  const names = await readdir(join(dir, PARTS))
+  const names = await namesIn(join(dir, PARTS))
   return names
     .filter((name) => /^\d{9,}$/.test(name))
     .map(Number)
@@ -147,7 +147,7 @@ export async function addGoal(dir: string, { to, of }: Goal): Promise<void> {
 }
 
 export async function goalsIn(dir: string): Promise<Goal[]> {
-  const names = await readdir(join(dir, PARTS))
+  const names = await namesIn(join(dir, PARTS))
   return names.flatMap((name) => {
     const [, to, of] = /^to-(\d{9,})(?:-of-(\d+))?$/.exec(name) ?? []
     return to === undefined ? [] : [{ to: Number(to), of: of === undefined ? undefined : Number(of) }]

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { plain } from '../../verify/mismatch.ts'
 import { falsehood, kindOf } from '../falsehood.ts'
-import { cannotRead, lookAt, reading } from '../folder/disk.ts'
+import { lookAt, namesIn, reading } from '../folder/disk.ts'
 import { isPartial, MENDING } from '../folder/folder.ts'
 import { LOCK } from '../folder/lock.ts'
 import { type FileEntry, MANIFEST, type Manifest } from '../folder/manifest.ts'
@@ -38,16 +38,6 @@ export async function checkFolder(dir: string, { tables, ranges }: Manifest): Pr
 function unnamed(name: string): Error {
   if (isPartial(name)) return falsehood({ file: name }, 'file', plain('none'), plain('a part of a file: an export was killed: run it again first'))
   return falsehood({ file: name }, 'file', plain('none, since the manifest does not name it'), plain('a file or folder'))
-}
-
-/** Empty for a folder that does not exist: a dataset without ranges may have none. */
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw cannotRead(folder, error)
-  }
 }
 
 /** Bytes that are read at a time. */

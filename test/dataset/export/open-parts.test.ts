@@ -1,9 +1,10 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import fs, { cp, mkdir, mkdtemp, readdir, readFile, rm, rmdir, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type Client, createClient } from 'hexline'
 import { type ExportDatasetOptions, exportDataset } from 'hexline/bulk'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { checkExportOptions } from '../../../src/dataset/export/export-options.ts'
 import { type OpenParts, openParts, type PartOptions } from '../../../src/dataset/export/open-parts.ts'
 import { lockFolder } from '../../../src/dataset/folder/lock.ts'
@@ -213,4 +214,24 @@ it('a process that was taken for dead commits nothing', async () => {
   await expect(open.exportRange({ from: 10, to: 19 })).rejects.toThrow('was removed while this process was writing')
   await open.close()
   expect(await parts()).toEqual(['dataset', 'to-000000032'])
+})
+
+it('a folder of parts that the last process before removes meanwhile is made again', async () => {
+  const { mkdir: own } = fs
+  let isRemoved = false
+  onTestFinished(() => {
+    Object.assign(fs, { mkdir: own })
+    syncBuiltinESMExports()
+  })
+  const removing = async (path: string, ...others: []) => {
+    if (basename(path).startsWith('writer-') && !isRemoved) {
+      isRemoved = true
+      await rmdir(dirname(path))
+    }
+    return await own(path, ...others)
+  }
+  Object.assign(fs, { mkdir: removing })
+  syncBuiltinESMExports()
+  expect((await exportRange(client, jobFor(), { from: 10, to: 19 })).added).toMatchObject({ from: 10, to: 19 })
+  expect(isRemoved).toBe(true)
 })

@@ -5,6 +5,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { lockFolder } from '../../../src/dataset/folder/lock.ts'
+import { onFailingDisk } from '../../support/failing-disk.ts'
 
 let dir: string
 let path: string
@@ -36,6 +37,20 @@ it('the lock of a process that has ended is replaced', async () => {
   await lock.check()
   expect(await readdir(dir)).toEqual(['.lock'])
   await lock.release()
+})
+
+it('and a disk that fails meanwhile is named, or has done no harm', async () => {
+  const dead = JSON.stringify({ pid: await ended(), host: hostname(), start: null, id: 'a' })
+  for (const hasTurn of [false, true]) {
+    for (let change = 1; ; change++) {
+      await writeFile(path, dead)
+      if (hasTurn) await writeFile(`${path}.turn`, dead)
+      const { changes, error } = await onFailingDisk(dir, 'once', change, async () => (await lockFolder(dir)).check())
+      if (error !== undefined) expect((error as Error).message).toMatch(/cannot be written: the disk reports an error$/)
+      for (const name of await readdir(dir)) await rm(join(dir, name))
+      if (changes < change) break
+    }
+  }
 })
 
 it.runIf(process.platform === 'linux')('and so is that of an earlier process with the number of one that runs', async () => {

@@ -53,6 +53,11 @@ it('names its folder, and the reason, where the disk does not remove it', async 
   expect(error).toMatchObject({ message: `${writer.dir} cannot be written: the disk reports an error` })
 })
 
+it('nobody is in the way where the folder has just been removed', async () => {
+  await checkNoWriters(join(parts, 'gone'), fresh, 'any')
+  await removeDeadWriters(join(parts, 'gone'), fresh)
+})
+
 it('an idle process is in the way of a single export alone, one that writes of a merge, too', async () => {
   const writer = await joinWriters(parts)
   await checkNoWriters(parts, fresh, 'busy')

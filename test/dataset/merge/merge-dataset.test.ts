@@ -285,7 +285,9 @@ it('bad arguments are refused at once', async () => {
   await mkdir(none)
   await expect(mergeDataset([])).rejects.toThrow('dirs: expected one or more folders')
   await expect(mergeDataset([''])).rejects.toThrow('dir: expected the path of a folder')
-  await expect(mergeDataset([dir], { into: join(dir, 'sub') })).rejects.toThrow(`into: expected a folder outside of those that are merged, received ${join(dir, 'sub')}`)
+  await expect(mergeDataset([dir], { into: join(dir, 'sub') })).rejects.toThrow(
+    `into: expected a folder outside of those that are merged, received ${join(dir, 'sub')}`,
+  )
   await expect(mergeDataset([dir], { into: '' })).rejects.toThrow('into: expected the path of a folder')
   await expect(mergeDataset([join(dir, 'x')])).rejects.toThrow(`dirs: expected folders that exist, received ${join(dir, 'x')}`)
   await expect(mergeDataset([none])).rejects.toThrow(`dirs: expected folders that hexline export wrote, received ${none}`)
