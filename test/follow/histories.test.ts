@@ -105,8 +105,8 @@ async function history(kind: keyof typeof KINDS, seed: number): Promise<Outcome>
         }
       } catch (error) {
         const isOwn = signal.aborted || (error as Error).message === 'consumer'
-        // As documented: more were replaced than are held, and a node denies for two seconds that it
-        // knows them, because it is behind or answers with null.
+        // As documented: more were replaced than are held, and a node denies for two seconds that
+        // it knows them, because it is behind or answers with null.
         const isTooDeep = Number(/^none of the (\d+) blocks/.exec((error as Error).message)?.[1]) >= HELD
         if (!isOwn && !isTooDeep && items > 0) ends.push(`${clock.now()} ${error}`)
         if (!(isOwn || isTooDeep || items > 0 || !isCalm)) wrong.push(`the start failed at ${clock.now()}: ${error}`)

@@ -56,7 +56,7 @@ export interface PartOptions {
 }
 
 /** What the export of a range has done. Plain data. */
-export interface RangeExport {
+interface RangeExport {
   /** The part that was committed; null if other processes had committed all blocks before. */
   readonly added: RangeEntry | null
 }
