@@ -18,6 +18,8 @@ export interface Limit {
   readonly retryAfter?: number
   /** Part of the POSTs that are turned away with HTTP 503, whatever the rate. Default: none. */
   readonly busy?: number
+  /** Of this many taken calls, the last one has an error of its own. Default: none has. */
+  readonly reverts?: number
   /** Latency of each reply, in ms, plus or minus a tenth. */
   readonly latencyMs: number
   /** Seed for the latencies. */
@@ -49,7 +51,17 @@ export interface Limiter {
  * Answers of a server with a token bucket, as providers have them. It counts the calls it accepts.
  */
 export function limiter(clock: Clock, limit: Limit): Limiter {
-  const { perSecond = Number.POSITIVE_INFINITY, burst = 0, concurrency = Number.POSITIVE_INFINITY, refuses, retryAfter, busy = 0, latencyMs, seed = 1 } = limit
+  const {
+    perSecond = Number.POSITIVE_INFINITY,
+    burst = 0,
+    concurrency = Number.POSITIVE_INFINITY,
+    refuses,
+    retryAfter,
+    busy = 0,
+    reverts = Number.POSITIVE_INFINITY,
+    latencyMs,
+    seed = 1,
+  } = limit
   const random = randomFrom(seed)
   const randomBusy = randomFrom(seed)
   let rate = perSecond
@@ -59,6 +71,7 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
   let inFlight = 0
   let tally = { taken: 0, throttled: 0, busyMs: 0 }
   let since = filledAt
+  let answered = 0
 
   const take = (entries: number, all: boolean): number => {
     if (rate === Number.POSITIVE_INFINITY) return entries
@@ -91,9 +104,12 @@ export function limiter(clock: Clock, limit: Limit): Limiter {
       response.writeHead(status, headers).end(status === 429 ? 'Too many requests' : 'Busy')
       return
     }
-    const replies = entries.map(({ id, params }, i) =>
-      i < taken ? { jsonrpc: '2.0', id, result: answerTo(params) } : { jsonrpc: '2.0', id, error: { code: -32005, message: 'rate limit exceeded' } },
-    )
+    const replies = entries.map(({ id, params }, i) => {
+      if (i >= taken) return { jsonrpc: '2.0', id, error: { code: -32005, message: 'rate limit exceeded' } }
+      return ++answered % reverts === 0
+        ? { jsonrpc: '2.0', id, error: { code: 3, message: 'execution reverted' } }
+        : { jsonrpc: '2.0', id, result: answerTo(params) }
+    })
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(isBatch ? replies : replies[0]))
   }
 

@@ -39,10 +39,10 @@ export interface BatchResult {
   readonly answered: readonly Call[]
   readonly bytes: number
   /**
-   * Calls that have an error of their own. It proves as well as a result does that the endpoint
-   * took the POST.
+   * Calls that have a result, or an error of their own, which proves as well that the endpoint took
+   * them.
    */
-  readonly rejected: number
+  readonly taken: readonly Call[]
   /**
    * Calls at the beginning that have a reply, where all others have none: the endpoint may answer
    * only the first ones of a batch. 0 otherwise.
@@ -84,20 +84,32 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
       throttled ??= []
       throttled.push(calls[i] as Call)
       throttling = throttling === undefined || pauseOf(outcome) > pauseOf(throttling) ? outcome : throttling
-    } else if (outcome instanceof RpcError) rejected++
+    } else if (isOwnError(outcome, calls.length)) rejected++
   }
+  const hasResult = (outcome: Outcome) => !(outcome instanceof Error)
   return {
     batch,
     whole: whole ?? 'mixed',
     answeredFirst: answeredFirst(outcomes, answered + rejected),
-    answered: answered === calls.length ? calls : answered === 0 ? [] : calls.filter((_, i) => !(outcomes[i] instanceof Error)),
+    answered: callsWhere(hasResult, answered, calls, outcomes),
     bytes,
-    rejected,
+    taken: callsWhere((outcome) => hasResult(outcome) || isOwnError(outcome as Error, calls.length), answered + rejected, calls, outcomes),
     strained,
     refusal,
     throttling,
     throttled: throttled ?? NONE,
   }
+}
+
+/** The calls whose outcomes are like this, of which there are `count`. */
+function callsWhere(isLike: (outcome: Outcome) => boolean, count: number, calls: readonly Call[], outcomes: readonly Outcome[]): readonly Call[] {
+  if (count === calls.length) return calls
+  return count === 0 ? NONE : calls.filter((_, i) => isLike(outcomes[i] as Outcome))
+}
+
+/** An error of one call of a batch of this length, which was taken. */
+function isOwnError(error: Error, length: number): boolean {
+  return error instanceof RpcError && !isThrottled(error) && !(length > 1 && isTooLarge(error))
 }
 
 const NONE: readonly Call[] = []

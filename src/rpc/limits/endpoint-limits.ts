@@ -231,16 +231,16 @@ export class EndpointLimits {
    * than this one wait.
    */
   finished(result: BatchResult, now: number, areOthersWaiting: (method: string) => boolean = () => false): Consequences {
-    const { batch, answered, throttling } = result
+    const { batch, taken, throttling } = result
     const { length } = batch.calls
     this.#inFlight.drop(batch.sentAt)
     if (batch.isProbe) this.#isProbing = false
-    if (answered.length > 0) this.#learnFromAnswers(result, now)
+    if (taken.length > 0) this.#learnFromReplies(result, now)
     this.#heavyCalls.learn(result, this.#roundTripMs, now)
     const resend = this.#learnSize(result, now)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
-    if (throttling === undefined && answered.length > 0) {
+    if (throttling === undefined && taken.length > 0) {
       this.#pause.recovered()
       this.#busyRefusals.answered()
     }
@@ -252,22 +252,23 @@ export class EndpointLimits {
     return { isPaused, resend }
   }
 
-  #learnFromAnswers({ batch, answered, bytes, throttling, whole }: BatchResult, now: number): void {
+  #learnFromReplies({ batch, answered, taken, bytes, throttling, whole }: BatchResult, now: number): void {
     const tookMs = now - batch.sentAt
     if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
-    this.#replies.learn(answered, bytes)
+    if (answered.length > 0) this.#replies.learn(answered, bytes)
     this.#inFlight.answeredAfter(tookMs)
-    this.#pacer.answered(answered.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
+    this.#pacer.answered(taken.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
     this.#concurrency.answered(batch.nth, now)
     this.#isAnswering = true
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
 
   /** Which calls may do better in a smaller batch. */
-  #learnSize({ batch, answered, rejected, refusal, answeredFirst, whole }: BatchResult, now: number): Consequences['resend'] {
+  #learnSize({ batch, answered, taken, refusal, answeredFirst, whole }: BatchResult, now: number): Consequences['resend'] {
     const { length } = batch.calls
-    const { sentAt, expectedBytes: bytes } = batch
-    if (answered.length + rejected > 0 && refusal === undefined && answeredFirst === 0) this.#size.took(length, batch.hadRoom)
+    const { sentAt } = batch
+    const bytes = answered.length === length || taken.length < length ? batch.expectedBytes : this.#replies.sum(answered)
+    if (taken.length > 0 && refusal === undefined && answeredFirst === 0) this.#size.took(length, batch.hadRoom)
     if (refusal !== undefined) {
       if (refusal.kind === 'response-too-large') this.#learnTooLarge(batch, refusal)
       else this.#size.refused(length)
@@ -277,7 +278,7 @@ export class EndpointLimits {
       this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
-    if (whole === 'answered')
+    if (taken.length === length)
       this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom: batch.hadRoom || this.#hadFreeSlots(batch) })
     else if (whole === 'timed-out' && length > 1) this.#size.timedOut({ length, bytes, sentAt, now })
     else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
@@ -310,7 +311,7 @@ export class EndpointLimits {
 
   /** True where a pause begins. */
   #learnThrottling(result: BatchResult, throttling: HexlineError, now: number): boolean {
-    const { batch, answered } = result
+    const { batch, taken } = result
     const asked = throttling.retryAfterMs ?? 0
     const verdict = this.#verdictOn(result, throttling, now)
     if (verdict === 'busy') {
@@ -318,8 +319,8 @@ export class EndpointLimits {
     } else if (verdict === 'too-many-at-once') {
       this.#concurrency.refused(batch.nthBusy, now)
     } else if (verdict === 'below-level') {
-      this.#size.throttled(answered.length)
-      if (answered.length === 0 && batch.nthBusy > 1) this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
+      this.#size.throttled(taken.length)
+      if (taken.length === 0 && batch.nthBusy > 1) this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
     }
     // While calls are answered in between, the rate holds back what it must.
     const isPaused = asked > 0 || (verdict !== 'too-many-at-once' && !this.#isAnswering)
@@ -328,12 +329,12 @@ export class EndpointLimits {
     return isPaused
   }
 
-  #verdictOn({ batch, answered, throttled }: BatchResult, throttling: HexlineError, now: number): Verdict {
+  #verdictOn({ batch, taken, throttled }: BatchResult, throttling: HexlineError, now: number): Verdict {
     const { calls, nthBusy, sentAt } = batch
     const part = throttled.length / calls.length
     this.#busyRefusals.throttled(throttling, part)
     if (this.#busyRefusals.explain(throttling)) return 'busy'
-    if (answered.length === 0) {
+    if (taken.length === 0) {
       // More at a time than were ever answered: their number may be the reason, unless the rate is
       // beyond what is known to be taken.
       const isMost = nthBusy > 1 && nthBusy > this.#concurrency.proven

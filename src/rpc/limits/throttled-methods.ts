@@ -125,25 +125,17 @@ export class ThrottledMethods {
    * A POST has ended. `areOthersWaiting`: for calls of other methods than this one. `slots`: POSTs
    * that may be in flight.
    */
-  learn(
-    { batch, answered, rejected, throttled, throttling }: BatchResult,
-    areOthersWaiting: (method: string) => boolean,
-    slots: number,
-    now: number,
-  ): Ownership {
+  learn({ batch, taken, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, slots: number, now: number): Ownership {
     const [first] = throttled
     const method = first !== undefined && throttled.every((call) => call.method === first.method) ? first.method : undefined
     if (method !== undefined && !this.#methods.has(method) && this.#methods.size < MOST_METHODS) this.#methods.set(method, new ThrottledMethod(this.#backoff))
     if (this.#methods.size === 0) return 'unknown'
-    // An error of a call's own proves as well as a result does that the call was taken.
-    const taken = throttled.length === 0 && rejected > 0 ? batch.calls : answered
     this.#all.add(taken.length > 0, throttled.length > 0)
     if (this.#trial?.isOf(batch)) this.#endTrial(this.#trial, taken.length >= this.#trial.calls, now)
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      const replied = answered.length + rejected
-      if (each.isApart && replied > 0 && batch.calls[0]?.method === name) each.took(replied, batch.sentAt, slots, !isThrottled, now)
+      if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(taken.length, batch.sentAt, slots, !isThrottled, now)
       if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)

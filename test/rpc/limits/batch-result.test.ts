@@ -58,10 +58,12 @@ test.each<[number, string, readonly Outcome[]]>([
 describe('a batch result counts', () => {
   test('results, their bytes, and their calls', () => {
     const result = resultOf(answered, reverted, answered)
-    expect([result.bytes, result.rejected]).toEqual([20, 1])
+    expect(result.bytes).toBe(20)
     expect(result.answered.map(({ params }) => params[0])).toEqual([0, 2])
+    expect(result.taken).toBe(result.batch.calls)
     const whole = resultOf(answered, answered)
-    expect(whole.answered).toBe(whole.batch.calls)
+    expect([whole.answered, whole.taken]).toEqual([whole.batch.calls, whole.batch.calls])
+    expect(resultOf(lost, reverted, http(429, 'rate-limit'), answered, tooLarge).taken.map(({ params }) => params[0])).toEqual([1, 3])
   })
 
   test.each([5n, Number.NaN, '7', undefined, -1])('no bytes where a post function says that a result has %s', (bytes) => {
@@ -74,13 +76,13 @@ describe('a batch result counts', () => {
 
   test('of the throttled calls, the failure that asks for the longest pause', () => {
     const longest = http(429, 'rate-limit', 500)
-    expect(resultOf(http(429, 'rate-limit', 100), longest, http(429, 'rate-limit'), answered)).toMatchObject({ throttling: longest, rejected: 0 })
+    expect(resultOf(http(429, 'rate-limit', 100), longest, http(429, 'rate-limit'), answered)).toMatchObject({ throttling: longest, taken: [{ params: [3] }] })
     expect(resultOf(answered, reverted).throttling).toBeUndefined()
   })
 
   test('the refusal of a part, but not of a single call, whose own error it is', () => {
     expect(resultOf(answered, tooLarge).refusal).toBe(tooLarge)
     const own = new RpcError({ code: -32000, message: 'too large' }, { kind: 'response-too-large' })
-    expect(resultOf(own)).toMatchObject({ refusal: undefined, rejected: 1 })
+    expect(resultOf(own)).toMatchObject({ refusal: undefined, taken: [{}] })
   })
 })
