@@ -104,8 +104,8 @@ export interface RetryEvent {
 export interface ThrottleEvent {
   readonly endpoint: string
   /**
-   * Why: `rate-limit` or `overloaded`, a refusal for its size, `timeout`; undefined when more is
-   * sent again.
+   * Why: `rate-limit` or `overloaded`, a refusal for its size, or what made hexline send less
+   * (`timeout`, `network`, `server`, `malformed`, `not-found`); undefined when it sends more again.
    */
   readonly kind: ErrorKind | undefined
   /** Calls of the POST that failed in this way. */

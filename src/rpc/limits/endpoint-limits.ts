@@ -200,7 +200,7 @@ export class EndpointLimits {
   }
 
   /** A POST of this call alone may start beside the others now. It counts for the rate. */
-  startsBeside(call: Call, now: number): boolean {
+  tryStartBeside(call: Call, now: number): boolean {
     if (this.#pause.until > now || this.#methods.apart.has(call.method) || this.#pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
     this.#pacer.started([call], now)
     return true
@@ -278,13 +278,27 @@ export class EndpointLimits {
       this.#size.answeredOnly(answeredFirst, length)
       return 'unanswered'
     }
-    if (taken.length === length)
-      this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom: batch.hadRoom || this.#hadFreeSlots(batch) })
-    else if (whole === 'timed-out' && length > 1) this.#size.timedOut({ length, bytes, sentAt, now })
-    else if (whole === 'not-found') return this.#size.failed(length) ? 'all' : 'none'
-    else if (whole === 'unexplained' && this.#size.failed(length)) return 'none'
-    else if (whole === 'unexplained' || whole === 'cut') return this.#size.failedUnexplained({ length, bytes, sentAt, now }) ? 'all' : 'none'
-    return 'none'
+    const failed = { length, bytes, sentAt, now }
+    if (taken.length === length) {
+      const hadRoom = batch.hadRoom || this.#hadFreeSlots(batch)
+      this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom })
+      return 'none'
+    }
+    switch (whole) {
+      case 'timed-out':
+        if (length > 1) this.#size.timedOut(failed)
+        return 'none'
+      case 'not-found':
+        return this.#size.failed(length) ? 'all' : 'none'
+      case 'unexplained':
+        // Nothing says that the length was the reason: each call is repeated after a wait, alone.
+        if (this.#size.failed(length)) return 'none'
+        return this.#size.failedUnexplained(failed) ? 'all' : 'none'
+      case 'cut':
+        return this.#size.failedUnexplained(failed) ? 'all' : 'none'
+      default:
+        return 'none'
+    }
   }
 
   /** Whether another POST of bulk calls could start with this one. One slot is kept from them. */

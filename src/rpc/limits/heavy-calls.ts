@@ -1,4 +1,5 @@
 import type { Call } from '../call.ts'
+import { setBounded } from '../set-bounded.ts'
 import type { BatchResult } from './batch-result.ts'
 
 /** Heavy calls in a POST, at least, before others go to another slot. */
@@ -47,6 +48,6 @@ export class HeavyCalls {
     const quick = Math.min(MOST_QUICK, Math.max(MOST, Math.floor((QUICK_POST_MS * calls.length) / Math.max(0, now - sentAt - roundTripMs))))
     // A call that fails may take no time.
     const most = whole === 'answered' ? quick : Math.min(quick, this.#most.get(method) ?? MOST)
-    this.#most.set(method, most)
+    setBounded(this.#most, method, most)
   }
 }

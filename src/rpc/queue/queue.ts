@@ -291,7 +291,7 @@ class EndpointQueue implements Queue {
   }
 
   async beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined> {
-    if (!this.#limits.startsBeside(call, this.#now())) return undefined
+    if (!this.#limits.tryStartBeside(call, this.#now())) return undefined
     try {
       return (await this.#options.post([call], signal))[0]
     } catch {

@@ -46,5 +46,8 @@ function isCause(failure: HexlineError): boolean {
   return isTooLarge(failure) || OVERLOAD_SIGNS.includes(failure.kind)
 }
 
-/** How endpoints fail that get too much and do not say so. */
-const OVERLOAD_SIGNS = ['timeout', 'network', 'server', 'malformed']
+/**
+ * How endpoints fail that get too much and do not say so, or take no batches: where nothing is
+ * found at their URL.
+ */
+const OVERLOAD_SIGNS = ['timeout', 'network', 'server', 'malformed', 'not-found']

@@ -11,6 +11,7 @@ const reverted = new RpcError({ code: 3, message: 'execution reverted' })
 const busy = (retryAfterMs?: number) => new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit', retryAfterMs })
 const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, size: 2 })
 const lost = new NetworkError('no connection')
+const absent = new HttpError({ status: 404, headers: {}, body: '' }, { kind: 'not-found' })
 
 /** The events published after each of these POSTs, at the time 1000. */
 function eventsAfter(...posts: [readonly HexlineError[], Partial<CurrentLimits>][]) {
@@ -31,6 +32,7 @@ describe('an event is published', () => {
     ],
     ['without a pause if that has passed', [busy()], { pausedUntil: 900 }, { pauseMs: 0 }],
     ['when batches become shorter, with the cause', [tooLarge, tooLarge, reverted], { maxCalls: 50 }, { kind: 'response-too-large', calls: 2, maxCalls: 50 }],
+    ['when there are no batches any more, with the cause', [absent, absent], { maxCalls: 1 }, { kind: 'not-found', calls: 2, maxCalls: 1 }],
     ['when there are fewer slots, with the cause', [lost], { concurrency: 4 }, { kind: 'network', calls: 1, concurrency: 4 }],
     ['when there are more slots, without a cause', [lost], { concurrency: 9 }, { kind: undefined, calls: 0, concurrency: 9 }],
   ])('%s', (_, failed, more, expected) => {
