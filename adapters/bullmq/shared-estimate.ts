@@ -1,6 +1,6 @@
-import { Lately } from '../../src/rpc/limits/lately.ts'
-import { RandomThrottling } from '../../src/rpc/limits/random-throttling.ts'
-import { RateEstimate } from '../../src/rpc/limits/rate-estimate.ts'
+import { RandomThrottling } from '../../src/rpc/limits/estimate/random-throttling.ts'
+import { RateEstimate } from '../../src/rpc/limits/estimate/rate-estimate.ts'
+import { Lately } from '../../src/rpc/limits/rate/lately.ts'
 import type { Grant, PostEvent, Question } from './budget-script.ts'
 
 /** The same as in the pacer of one process: how far back "lately" reaches. */

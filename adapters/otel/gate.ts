@@ -1,5 +1,5 @@
 import { type Context, context, ROOT_CONTEXT, TraceFlags, trace } from '@opentelemetry/api'
-import { type Fill, TokenBucket } from '../../src/rpc/limits/token-bucket.ts'
+import { type Fill, TokenBucket } from '../../src/wait/token-bucket.ts'
 
 /** Which calls the tracer is asked for. */
 export interface TraceOptions {

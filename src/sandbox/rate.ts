@@ -1,4 +1,4 @@
-import { TokenBucket } from '../rpc/limits/token-bucket.ts'
+import { TokenBucket } from '../wait/token-bucket.ts'
 import { Refusal } from './reply.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Call } from '../../src/rpc/call.ts'
-import { Pacer } from '../../src/rpc/limits/pacer.ts'
+import { Pacer } from '../../src/rpc/limits/rate/pacer.ts'
 import { randomFrom } from './random.ts'
 
 /** A server with a token bucket, and a client with a constant supply of calls, in virtual time. */

@@ -1,5 +1,5 @@
 import type { Call } from '../call.ts'
-import type { BatchPlan } from '../limits/batch-plan.ts'
+import type { BatchPlan } from '../limits/batch/batch-plan.ts'
 import { type Entry, UNPLACED, type WaitingInLine } from './entry.ts'
 import { Joinable } from './joinable.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { HttpError, LimitError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import type { Call, Outcome } from '../../../src/rpc/call.ts'
-import type { BatchPlan } from '../../../src/rpc/limits/batch-plan.ts'
+import type { BatchPlan } from '../../../src/rpc/limits/batch/batch-plan.ts'
 import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
 import { replyOf } from '../../../src/rpc/reply.ts'

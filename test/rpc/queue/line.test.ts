@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Call } from '../../../src/rpc/call.ts'
-import type { BatchPlan } from '../../../src/rpc/limits/batch-plan.ts'
+import type { BatchPlan } from '../../../src/rpc/limits/batch/batch-plan.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { Entry } from '../../../src/rpc/queue/entry.ts'
 import { Line } from '../../../src/rpc/queue/line.ts'

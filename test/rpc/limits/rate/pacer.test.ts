@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Call } from '../../../src/rpc/call.ts'
-import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
-import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
-import { Pacer } from '../../../src/rpc/limits/pacer.ts'
-import { nightly, seeds } from '../../support/runs.ts'
-import { simulate, type World } from '../../support/simulated-limit.ts'
+import type { Call } from '../../../../src/rpc/call.ts'
+import { GivenRate } from '../../../../src/rpc/limits/rate/given-rate.ts'
+import { LearntRate } from '../../../../src/rpc/limits/rate/learnt-rate.ts'
+import { Pacer } from '../../../../src/rpc/limits/rate/pacer.ts'
+import { nightly, seeds } from '../../../support/runs.ts'
+import { simulate, type World } from '../../../support/simulated-limit.ts'
 
 /** The most calls sent in any second. */
 function mostInASecond(sent: readonly { readonly at: number; readonly units: number }[]): number {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LongestPost } from '../../../src/rpc/limits/longest-post.ts'
+import { LongestPost } from '../../../../src/rpc/limits/rate/longest-post.ts'
 
 /** Answers POSTs of at most `burst` calls in full, and refuses others whole. */
 function send(longest: LongestPost, burst: number, posts: number, wanted = 100): number[] {

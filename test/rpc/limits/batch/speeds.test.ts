@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Call } from '../../../src/rpc/call.ts'
-import { Speeds } from '../../../src/rpc/limits/speeds.ts'
-import { type Answer, each, gate, honest, type Received, right } from '../../support/server.ts'
-import { virtualWorld } from '../../support/virtual-server.ts'
+import type { Call } from '../../../../src/rpc/call.ts'
+import { Speeds } from '../../../../src/rpc/limits/batch/speeds.ts'
+import { type Answer, each, gate, honest, type Received, right } from '../../../support/server.ts'
+import { virtualWorld } from '../../../support/virtual-server.ts'
 
 const { serve, clientOf, sleep } = virtualWorld()
 

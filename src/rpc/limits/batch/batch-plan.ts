@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import type { Call } from '../../call.ts'
 import type { BatchSize } from './batch-size.ts'
 import type { ReplySizes } from './reply-sizes.ts'
 import type { Speeds } from './speeds.ts'

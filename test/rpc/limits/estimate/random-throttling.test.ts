@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { RandomThrottling } from '../../../src/rpc/limits/random-throttling.ts'
-import { RateEstimate } from '../../../src/rpc/limits/rate-estimate.ts'
+import { RandomThrottling } from '../../../../src/rpc/limits/estimate/random-throttling.ts'
+import { RateEstimate } from '../../../../src/rpc/limits/estimate/rate-estimate.ts'
 
 /**
  * A rate of 200 calls a second, with one POST of 5 calls every 25 ms. `isRefused` gets the rate.

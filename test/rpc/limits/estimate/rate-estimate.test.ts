@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RateEstimate, type Throttling } from '../../../src/rpc/limits/rate-estimate.ts'
+import { RateEstimate, type Throttling } from '../../../../src/rpc/limits/estimate/rate-estimate.ts'
 
 /* pacer.test.ts tests it in worlds that throttle. */
 

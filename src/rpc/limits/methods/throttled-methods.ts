@@ -1,10 +1,10 @@
-import type { HexlineError } from '../../errors.ts'
-import type { Call } from '../call.ts'
-import type { Backoff } from '../retry-delay.ts'
-import type { BatchInFlight, BatchResult } from './batch-result.ts'
+import type { HexlineError } from '../../../errors.ts'
+import type { Call } from '../../call.ts'
+import type { Backoff } from '../../retry-delay.ts'
+import type { BatchInFlight, BatchResult } from '../batch-result.ts'
+import { Pause } from '../pause.ts'
+import { Pacer, type WaitingCalls } from '../rate/pacer.ts'
 import { MethodTrial, SILENT_MS } from './method-trial.ts'
-import { Pacer, type WaitingCalls } from './pacer.ts'
-import { Pause } from './pause.ts'
 
 /** POSTs of a method in a row that are throttled until its calls go apart from the others. */
 const IN_A_ROW = 2

@@ -1,6 +1,6 @@
-import type { Call } from '../call.ts'
-import { setBounded } from '../set-bounded.ts'
-import type { BatchResult } from './batch-result.ts'
+import type { Call } from '../../call.ts'
+import { setBounded } from '../../set-bounded.ts'
+import type { BatchResult } from '../batch-result.ts'
 
 /** Heavy calls in a POST, at least, before others go to another slot. */
 const LEAST_SHARE = 4

@@ -1,7 +1,7 @@
+import { type Fill, TokenBucket } from '../../../wait/token-bucket.ts'
+import { RandomThrottling } from '../estimate/random-throttling.ts'
+import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from '../estimate/rate-estimate.ts'
 import { LongestPost } from './longest-post.ts'
-import { RandomThrottling } from './random-throttling.ts'
-import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from './rate-estimate.ts'
-import { type Fill, TokenBucket } from './token-bucket.ts'
 
 /**
  * Least and most time between POSTs, in ms. In between, POSTs are as far apart as the slots suffice

@@ -1,4 +1,4 @@
-import type { BatchInFlight } from './batch-result.ts'
+import type { BatchInFlight } from '../batch-result.ts'
 
 /** How long other methods are silent before the POST of a trial, in ms. */
 export const SILENT_MS = 1000

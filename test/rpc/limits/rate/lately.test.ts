@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Lately } from '../../../src/rpc/limits/lately.ts'
+import { Lately } from '../../../../src/rpc/limits/rate/lately.ts'
 
 it('is what was answered per second, the newest counting most', () => {
   const lately = new Lately()

@@ -1,4 +1,4 @@
-import { type Fill, TokenBucket } from './token-bucket.ts'
+import { type Fill, TokenBucket } from '../../../wait/token-bucket.ts'
 
 /** Part of a second's units that may go at once. */
 const BURST = 1 / 20

@@ -1,4 +1,4 @@
-import { Cusum } from './cusum.ts'
+import { Cusum } from '../cusum.ts'
 import { FarBelowLevel } from './far-below-level.ts'
 import { Outage } from './outage.ts'
 import { Probation } from './probation.ts'

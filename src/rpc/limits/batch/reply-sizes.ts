@@ -1,5 +1,5 @@
-import type { Call } from '../call.ts'
-import { setBounded } from '../set-bounded.ts'
+import type { Call } from '../../call.ts'
+import { setBounded } from '../../set-bounded.ts'
 
 /** Weight of the newest POST in the mean size of a method's replies. */
 const NEWEST = 0.3

@@ -1,4 +1,4 @@
-import { Cusum } from './cusum.ts'
+import { Cusum } from '../cusum.ts'
 
 /** This many POSTs, of which half are refused if the trial was wrong. */
 const POSTS = 40

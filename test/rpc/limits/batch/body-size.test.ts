@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BodySize } from '../../../src/rpc/limits/body-size.ts'
+import { BodySize } from '../../../../src/rpc/limits/batch/body-size.ts'
 
 const MiB = 1024 * 1024
 

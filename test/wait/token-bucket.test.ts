@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TokenBucket } from '../../../src/rpc/limits/token-bucket.ts'
+import { TokenBucket } from '../../src/wait/token-bucket.ts'
 
 const fill = { perSecond: 10, most: 5 }
 

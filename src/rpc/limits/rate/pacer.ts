@@ -1,8 +1,8 @@
-import type { Call } from '../call.ts'
+import type { Call } from '../../call.ts'
+import type { RateVerdict, Throttling } from '../estimate/rate-estimate.ts'
 import { GivenRate } from './given-rate.ts'
 import { Lately } from './lately.ts'
 import { LearntRate, type RateGuess } from './learnt-rate.ts'
-import type { RateVerdict, Throttling } from './rate-estimate.ts'
 
 /** What may go per second, as the user says. */
 export interface Budget {

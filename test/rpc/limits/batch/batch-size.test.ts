@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BatchSize } from '../../../src/rpc/limits/batch-size.ts'
-import { runs } from '../../support/runs.ts'
+import { BatchSize } from '../../../../src/rpc/limits/batch/batch-size.ts'
+import { runs } from '../../../support/runs.ts'
 
 const MiB = 1024 * 1024
 

@@ -1,5 +1,5 @@
-import type { Call } from '../call.ts'
-import { setBounded } from '../set-bounded.ts'
+import type { Call } from '../../call.ts'
+import { setBounded } from '../../set-bounded.ts'
 
 /**
  * Calls travel apart when one takes this many times as long as the other, and this many ms longer.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GivenRate } from '../../../src/rpc/limits/given-rate.ts'
+import { GivenRate } from '../../../../src/rpc/limits/rate/given-rate.ts'
 
 /* pacer.test.ts tests that no second has more. */
 

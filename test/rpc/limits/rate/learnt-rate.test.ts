@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LearntRate } from '../../../src/rpc/limits/learnt-rate.ts'
+import { LearntRate } from '../../../../src/rpc/limits/rate/learnt-rate.ts'
 
 /* pacer.test.ts tests it in worlds that throttle. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { BatchInFlight } from '../../../src/rpc/limits/batch-result.ts'
-import { MethodTrial } from '../../../src/rpc/limits/method-trial.ts'
+import type { BatchInFlight } from '../../../../src/rpc/limits/batch-result.ts'
+import { MethodTrial } from '../../../../src/rpc/limits/methods/method-trial.ts'
 
 const batchOf = (method: string, sentAt: number) => ({ calls: [{ method }], sentAt }) as unknown as BatchInFlight
 
