@@ -1,12 +1,8 @@
 import { RandomThrottling } from '../../src/rpc/limits/estimate/random-throttling.ts'
 import { RateEstimate } from '../../src/rpc/limits/estimate/rate-estimate.ts'
-import { Lately } from '../../src/rpc/limits/rate/lately.ts'
+import { Lately, latelyMs } from '../../src/rpc/limits/rate/lately.ts'
 import type { Grant, PostEvent, Question } from './budget-script.ts'
 
-/** The same as in the pacer of one process: how far back "lately" reaches. */
-const LATELY_MS = 250
-const LATELY_REPLIES = 2
-const LATELY_CALLS = 16
 /** Weight of the newest reply in their mean time. */
 const NEWEST = 0.2
 /**
@@ -73,7 +69,7 @@ export class SharedEstimate {
     // Some workers tell later than others: time does not go back.
     const at = Math.max(this.#now, endedAt)
     this.#now = at
-    const memoryMs = Math.max(LATELY_MS, LATELY_REPLIES * this.#meanMs, (LATELY_CALLS / pace.perSecond) * 1000)
+    const memoryMs = latelyMs(this.#meanMs, pace.perSecond)
     if (calls > 0) {
       this.#lately.add(calls / pace.slower(sentAt), memoryMs, at)
       pace.answered(calls, sentAt, !isThrottled, at)

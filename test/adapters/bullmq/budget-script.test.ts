@@ -158,7 +158,8 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
       await publish(90)
       expect(await rung()).toEqual([])
       const second = await ask({ wanted: 50 })
-      expect(second.start - first.start).toBeGreaterThanOrEqual(400)
+      // What was free in the last 25 ms may go, too.
+      expect(second.start - first.start).toBeGreaterThanOrEqual(399.99 - 25)
     })
 
     it('when calls were refused that were sent after the last cut', async () => {

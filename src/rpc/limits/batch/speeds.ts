@@ -17,6 +17,9 @@ const EACH_MS = 10
 /** Assumed time of a heavy call at an endpoint that has not answered one yet, in ms. */
 const HEAVY_MS = 1500
 
+/** Methods of which it is not clear yet whether they are slow, at most. */
+const MOST_UNCLEAR = 100
+
 /**
  * How long the calls of each method take at one endpoint, so that a quick call does not share a
  * batch with a slow one: a batch is answered when its slowest call is done. A lone call measures
@@ -77,7 +80,7 @@ export class Speeds {
       last = method
       const ms = this.#msOf.get(method)
       if (tookMs < (ms ?? (this.#isHeavy(method) ? HEAVY_MS : 0))) setBounded(this.#msOf, method, tookMs)
-      else if (ms === undefined && isSlow && this.#unclear.size < 100) this.#unclear.add(method)
+      else if (ms === undefined && isSlow && this.#unclear.size < MOST_UNCLEAR) this.#unclear.add(method)
     }
   }
 

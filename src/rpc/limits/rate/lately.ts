@@ -1,3 +1,14 @@
+/** How far back "lately" reaches at least, in ms. */
+export const LATELY_MS = 250
+/** Replies, and calls, over which it reaches, too: over fewer, each would weigh too much. */
+const LEAST_REPLIES = 2
+const LEAST_CALLS = 16
+
+/** How far back "lately" reaches, in ms, where replies take this long and calls go at this rate. */
+export function latelyMs(meanReplyMs: number, perSecond: number): number {
+  return Math.max(LATELY_MS, LEAST_REPLIES * meanReplyMs, (LEAST_CALLS / perSecond) * 1000)
+}
+
 /** Shortest time over which answers are a rate, in ms. */
 const LEAST_MEASURED = 120
 

@@ -1,7 +1,7 @@
 import type { Call } from '../../call.ts'
 import type { RateVerdict, Throttling } from '../estimate/rate-estimate.ts'
 import { GivenRate } from './given-rate.ts'
-import { Lately } from './lately.ts'
+import { LATELY_MS, Lately, latelyMs } from './lately.ts'
 import { LearntRate, type RateGuess } from './learnt-rate.ts'
 
 /** What may go per second, as the user says. */
@@ -18,13 +18,6 @@ export interface WaitingCalls {
   readonly first: Call
 }
 
-/**
- * "Lately" reaches back this far, in ms, or over this many replies, or over this many calls at the
- * learnt rate: over fewer, each would weigh too much.
- */
-const LATELY_MS = 250
-const LATELY_REPLIES = 2
-const LATELY_CALLS = 16
 /**
  * Least first guess, in calls per second: one that is too high is corrected within a second, one
  * that is too low in many.
@@ -174,7 +167,7 @@ export class Pacer implements Pacing {
   /** How far back "lately" reaches, in ms. */
   get #memoryMs(): number {
     const learnt = this.#learnt
-    return learnt === undefined ? LATELY_MS : Math.max(LATELY_MS, LATELY_REPLIES * learnt.meanMs, (LATELY_CALLS / learnt.perSecond) * 1000)
+    return learnt === undefined ? LATELY_MS : latelyMs(learnt.meanMs, learnt.perSecond)
   }
 
   #msUntilLearnt(calls: number, now: number): number {
