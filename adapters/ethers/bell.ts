@@ -33,6 +33,7 @@ export function bellOf(client: Client): Bell | undefined {
 }
 
 function numberOf(head: unknown): number | undefined {
-  const number = Number((head as { number?: unknown } | null)?.number)
-  return Number.isSafeInteger(number) ? number : undefined
+  const { number } = (head ?? {}) as { readonly number?: unknown }
+  const value = typeof number === 'string' && number !== '' ? Number(number) : Number.NaN
+  return Number.isSafeInteger(value) ? value : undefined
 }

@@ -1,4 +1,6 @@
 import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
+import { RpcError } from '../../src/errors.ts'
+import { isFilterGone } from '../filter-gone.ts'
 import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
@@ -113,7 +115,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
         provider._recoverSubscriber(this, new LogSubscriber(provider, events))
         return
       }
-      if (!isMade || isFilterGone(error)) this.#id = undefined
+      if (!isMade || isLost(error)) this.#id = undefined
       // The node may have sent changes that never came.
       if (isMade) this.#miss(newest)
       void provider.emit('error', error)
@@ -186,7 +188,9 @@ interface RawLog {
   readonly removed?: boolean
 }
 
-/** Such as "filter not found" or "filter with id: 0x1 does not exist". */
-function isFilterGone(error: unknown): boolean {
+function isLost(error: unknown): boolean {
+  const { cause } = error as Error
+  if (cause instanceof RpcError) return isFilterGone(cause)
+  // A subclass may send calls itself.
   return isError(error, 'UNKNOWN_ERROR') && /filter/i.test(String((error.error as { message?: string } | undefined)?.message))
 }

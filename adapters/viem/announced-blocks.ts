@@ -12,7 +12,8 @@ export class AnnouncedBlocks {
 
   /** Takes a head, as the node sent it. */
   add(head: unknown): void {
-    const number = Number((head as { readonly number?: unknown } | null)?.number)
+    const { number: text } = (head ?? {}) as { readonly number?: unknown }
+    const number = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN
     if (!Number.isSafeInteger(number)) return
     this.#numbers.delete(number)
     this.#numbers.add(number)

@@ -1,13 +1,14 @@
 import type { Client as HexlineClient } from '../../src/client/client.ts'
-import { clockOf, napOf } from '../../src/client/internals.ts'
-import { type ErrorKind, RpcError, TimeoutError } from '../../src/errors.ts'
+import { clockOf, napOf, timeoutOf } from '../../src/client/internals.ts'
+import { RpcError, TimeoutError } from '../../src/errors.ts'
+import { isFilterGone } from '../filter-gone.ts'
 import { LogBackfill } from './log-backfill.ts'
 import type { RawFilter } from './synced-logs.ts'
 
 /** Sends a call, and gives its result. */
 export type Ask = (method: string, params: readonly unknown[]) => Promise<unknown>
 
-/** How long the caller of a poll waits. */
+/** How long the caller of a poll waits. Default: the timeout of the client. */
 export interface Limits {
   readonly timeoutMs?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -17,6 +18,7 @@ export interface Limits {
  * Most filters that are known: beyond, the one that was not polled for longest is left to the node.
  */
 const MOST = 10_000
+
 /**
  * Log filters that outlive the node's, for viem's watch actions without a subscription. A node
  * drops a filter after minutes without a poll, or when it restarts. Another node behind the same
@@ -213,13 +215,8 @@ function keepsFilter(error: unknown): unknown {
   return new RpcError({ code: -32603, message: said }, { method, endpoint, kind, cause: error })
 }
 
-/** Kinds of errors that may mention a filter, and say nothing of whether the node has it. */
-const ELSE: ReadonlySet<ErrorKind> = new Set<ErrorKind>(['rate-limit', 'overloaded', 'unsupported', 'range-too-large', 'auth', 'quota'])
-
-/** Such as "filter not found" or "filter with id: 0x1 does not exist". */
 function isGone(error: unknown): boolean {
-  if (!(error instanceof RpcError) || ELSE.has(error.kind)) return false
-  return /filter/i.test(error.said.replaceAll(/eth_\w+/g, ''))
+  return error instanceof RpcError && isFilterGone(error)
 }
 
 function isOf({ address, topics }: OpenFilter, log: { readonly address?: unknown; readonly topics?: readonly unknown[] } | null): boolean {
@@ -233,8 +230,8 @@ function isOf({ address, topics }: OpenFilter, log: { readonly address?: unknown
 /**
  * Rejects when the caller does not wait any longer. The fill goes on: the next poll has its logs.
  */
-async function within({ timeoutMs = 30_000, signal }: Limits, filling: Promise<void>, client: HexlineClient): Promise<void> {
-  const nap = napOf(client)('eth_getFilterChanges', clockOf(client).now() + timeoutMs, signal)
+async function within({ timeoutMs, signal }: Limits, filling: Promise<void>, client: HexlineClient): Promise<void> {
+  const nap = napOf(client)('eth_getFilterChanges', clockOf(client).now() + (timeoutMs ?? timeoutOf(client)), signal)
   const late = nap.over.then(() => {
     throw new TimeoutError('logs that were missed are still being fetched')
   })

@@ -40,12 +40,12 @@ describe('the bell of a client', () => {
   it('rings without a number at a head that has none', async () => {
     const server = await serveWebSocket(({ entries: [entry], peer }) => {
       peer.send({ jsonrpc: '2.0', id: entry?.id, result: '0x1' })
-      for (const head of [null, {}, { number: 'x' }, { number: '0x5' }]) peer.notify('0x1', head)
+      for (const head of [null, {}, { number: 'x' }, { number: null }, { number: '' }, { number: '0x5' }]) peer.notify('0x1', head)
     })
     const { heard, ringer, hasHeard } = listener()
     bellOf(clientOf(server.url))?.(ringer)
-    await hasHeard(5)
-    expect(heard).toEqual(['rung', 'rung', 'rung', 'rung', 5])
+    await hasHeard(7)
+    expect(heard).toEqual([...Array(6).fill('rung'), 5])
   })
 
   it('is silent at a node without subscriptions', async () => {

@@ -1,3 +1,4 @@
+import type { HexlineProviderOptions } from 'hexline/ethers'
 import { describe, expect, it } from 'vitest'
 import { FilterSubscriber } from '../../../adapters/ethers/filter-subscriber.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -8,7 +9,7 @@ import { type Entry, failed, serve } from '../../support/server.ts'
 /**
  * A node with filters for pending transactions, and a provider whose block events the test makes.
  */
-async function setUp() {
+async function setUp(options: HexlineProviderOptions = {}) {
   const filters = new Map<unknown, string[]>()
   const asked: string[] = []
   const awaited: { count: number; resolve: () => void }[] = []
@@ -40,7 +41,7 @@ async function setUp() {
       },
     }),
   )
-  const provider = new RecordingProvider(server.url)
+  const provider = new RecordingProvider(server.url, options)
   const announce = provider.blocksByHand()
   const subscriber = FilterSubscriber.ofPending(provider)
   return {
@@ -105,11 +106,15 @@ describe('a filter subscriber', () => {
     expect(provider.emitted[1]).toEqual(['pending', '0xa'])
   })
 
-  it('keeps its filter if a poll fails for another reason', async () => {
-    const { filters, provider, subscriber, announce, asks, goesWrong } = await setUp()
+  it.each([
+    [-32000, 'no'],
+    [-32005, 'rate limit exceeded for eth_getFilterChanges'],
+    [-32000, 'internal error in eth_getFilterChanges'],
+  ])('keeps its filter if a poll fails for another reason: %i %s', async (code, message) => {
+    const { filters, provider, subscriber, announce, asks, goesWrong } = await setUp({ retry: { attempts: 2, baseDelayMs: 1 } })
     subscriber.start()
     await asks(2)
-    goesWrong((entry) => failed(entry, -32000, 'no'))
+    goesWrong((entry) => failed(entry, code, message))
     announce(101)
     await provider.hasEmitted(1)
     goesWrong(undefined)

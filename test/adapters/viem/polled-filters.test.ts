@@ -379,6 +379,23 @@ describe('a poll whose missing logs take long to fetch', () => {
     await cameOnce(poll)
   })
 
+  test('ends at the timeout of the client where viem is not given one', async () => {
+    const nodes = await startNodes()
+    const client = createClient(nodes.url, { timeoutMs: 1_000 })
+    onTestFinished(() => client.close())
+    const { request } = createPublicClient({ transport: hexline(client) })
+    const id = await request({ method: 'eth_newFilter', params: [{}] })
+    nodes.backends[0]?.filters.clear()
+    nodes.mine()
+    const answer = nodes.hold('eth_getLogs')
+    const stop = new AbortController()
+    onTestFinished(() => stop.abort())
+    const late = sleep(20_000, 'late', { signal: stop.signal }).catch(() => {})
+    const polled = request({ method: 'eth_getFilterChanges', params: [id] }).catch((error: Error) => error.message)
+    expect(await Promise.race([polled, late])).toContain('took too long')
+    answer()
+  })
+
   test('ends with its signal, and a later one has the logs', async () => {
     const { nodes, poll, answer } = await setUp({})
     const stop = new AbortController()
