@@ -1,4 +1,5 @@
 import type { EventFilter, JsonRpcProvider, LogParams } from 'ethers'
+import { isRound } from '../../src/bulk/logs/range-limits.ts'
 import { isTooLong } from './get-logs.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
@@ -23,7 +24,7 @@ export function eventsOf(provider: JsonRpcProvider, event: EventFilter): Events 
 
 /**
  * Requests the logs of a range of blocks with `eth_getLogs`. A range that is too long for the node,
- * as after an outage, is halved.
+ * as after an outage, is halved; so is one whose logs the node may have cut without saying so.
  */
 export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, from: number, to: number): Promise<LogParams[]> {
   if (from > to) return []
@@ -33,13 +34,13 @@ export async function logsOf(provider: JsonRpcProvider, filter: EventFilter, fro
       // The network must be known before a log is wrapped.
       provider.getNetwork(),
     ])
-    return logs
+    if (from === to || !isRound(logs.length)) return logs
   } catch (error) {
     if (from === to || !isTooLong(error)) throw error
-    const middle = Math.floor((from + to) / 2)
-    const first = await logsOf(provider, filter, from, middle)
-    return first.concat(await logsOf(provider, filter, middle + 1, to))
   }
+  const middle = Math.floor((from + to) / 2)
+  const first = await logsOf(provider, filter, from, middle)
+  return first.concat(await logsOf(provider, filter, middle + 1, to))
 }
 
 /**

@@ -139,6 +139,36 @@ describe('the logs of a range', () => {
     ])
   })
 
+  it('are requested in halves where the node may have cut them without saying so', async () => {
+    const { server, provider } = await setUp()
+    const asked: number[][] = []
+    server.script(
+      node({
+        answer({ id, method, params: [filter] }) {
+          if (method !== 'eth_getLogs') return undefined
+          const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
+          const blocks = Array.from({ length: Number(toBlock) - Number(fromBlock) + 1 }, (_, i) => Number(fromBlock) + i)
+          asked.push([Number(fromBlock), Number(toBlock)])
+          const logs = blocks.flatMap((number) =>
+            Array.from({ length: 100 }, (_, i) => ({ blockNumber: `0x${number.toString(16)}`, logIndex: `0x${i.toString(16)}` })),
+          )
+          return { jsonrpc: '2.0', id, result: logs.slice(0, 500) }
+        },
+      }),
+    )
+    const logs = await logsOf(provider, {}, 11, 20)
+    expect(logs.map(({ blockNumber }) => Number(blockNumber))).toEqual(Array.from({ length: 1000 }, (_, i) => 11 + Math.floor(i / 100)))
+    expect(asked).toEqual([
+      [11, 20],
+      [11, 15],
+      [11, 13],
+      [14, 15],
+      [16, 20],
+      [16, 18],
+      [19, 20],
+    ])
+  })
+
   it('are empty for a range without blocks, and not requested', async () => {
     const { server, provider } = await setUp()
     expect(await logsOf(provider, {}, 7, 6)).toEqual([])
