@@ -56,6 +56,7 @@ if back > 0 then
   for _, name in ipairs({'leaderUntil', 'since', 'next', 'nextUnits', 'pausedUntil', 'at'}) do
     if s[name] then s[name] = s[name] - back end
   end
+  for _, worker in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do redis.call('ZINCRBY', KEYS[3], -back, worker) end
 end
 local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
 local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))

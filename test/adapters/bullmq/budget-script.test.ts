@@ -222,6 +222,14 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     expect((await ask({ me: 'c' })).isLeader).toBe(true)
   })
 
+  it('no longer counts a worker that is gone where the clock of Redis was set back', async () => {
+    const { now } = await ask({ me: 'gone', wanted: 10 })
+    // It asked for the last time a minute before the clock was set back by an hour.
+    await server.redis.zadd(keys[2], now + 3_540_000, 'gone')
+    await server.redis.hset(keys[0], { at: now + 3_600_000 })
+    expect((await ask({ wanted: 10 })).active).toBe(1)
+  })
+
   it('holds calls back for a pause that one worker was asked for', async () => {
     const { now } = await ask({ wanted: 1 })
     await ask({ me: 'b', pausedUntil: now + 60_000 })
