@@ -112,8 +112,8 @@ if wanted > 0 then
   local msPerCall = 1000 / rate
   local ahead = math.max(${AHEAD_MS}, math.min(${MOST_AHEAD_MS}, active * ${LEAST_CALLS} * msPerCall))
   if inUnits then
+    s.longest = math.max(number('longest', 0), cost * 1000 / units)
     msPerCall = math.max(msPerCall, cost * 1000 / units)
-    s.longest = math.max(number('longest', 0), msPerCall)
     ahead = math.max(ahead, active * s.longest)
     nextUnits = math.max(nextUnits, now - ${SLACK_MS}, pausedUntil)
     start = math.max(start, nextUnits)

@@ -206,6 +206,15 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     for (const [i, me] of workers.entries()) expect(Number(scores[scores.indexOf(me) + 1])).toBeGreaterThanOrEqual(starts[i] as number)
   })
 
+  it('grants no further ahead for good where the learnt rate was low for a while', async () => {
+    const given = { wanted: 1000, unitsPerSecond: 1_000_000, cost: 1 }
+    for (let i = 0; i < 10; i++) await ask({ ...given, me: `worker-${i}`, guess: 0.1 })
+    await server.redis.hset(keys[0], { rate: 100, next: 0 })
+    const { now } = await ask()
+    await server.redis.hset(keys[0], { next: now + 10_000 })
+    expect((await ask(given)).granted).toBe(0)
+  })
+
   it('goes on at once where the clock of Redis was set back, with what is left of a pause', async () => {
     const { now } = await ask({ wanted: 10 })
     await ask({ me: 'b', pausedUntil: now + 60_000 })
