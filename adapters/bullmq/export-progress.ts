@@ -135,8 +135,9 @@ export class ProgressReader {
       for (const job of jobs) this.#add(job)
       if (jobs.length < AT_A_TIME) break
     }
-    if (this.#seen.size >= this.#completed) return
+    if (this.#seen.size === this.#completed) return
     // Their order is that of the workers' clocks: one that is behind puts its ranges further up.
+    // Others may have been put back.
     const unseen = (await this.#queue.getRanges(['completed'], 0, -1)).filter((id) => !this.#seen.has(id))
     for (let i = 0; i < unseen.length; i += AT_A_TIME)
       for (const job of await Promise.all(unseen.slice(i, i + AT_A_TIME).map((id) => this.#queue.getJob(id)))) if (job !== undefined) this.#add(job)

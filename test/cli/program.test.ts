@@ -120,6 +120,10 @@ describe('wrong usage is reported once, and nothing is printed', () => {
       ['export', '--from=0', '--to=1', '--out=a', '--tables=blocks,', 'logs'],
       `too many arguments for 'export'. Expected 0 arguments but got 1. Not expected: "logs"`,
     ],
+    [
+      ['blocks', '--last', '3', '0123456789abcdef0123456789abcdef'],
+      `too many arguments for 'blocks'. Expected 0 arguments but got 1. Not expected: a string of 32 characters`,
+    ],
   ])('%j', async (args, message) => {
     expect(await run(...args)).toEqual({ printed: '', failures: [message] })
   })

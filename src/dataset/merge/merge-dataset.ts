@@ -52,7 +52,8 @@ export async function runMerge(dirs: readonly string[], options: MergeDatasetOpt
   signal?.throwIfAborted()
   for (const source of sources) if (!(await lookAt(source, stat))?.isDirectory()) throw new OptionError('dirs', 'folders that exist', source)
   // `verify` would find what it does not know in the folder around it.
-  if (sources.some((source) => dir.startsWith(source + sep))) throw new OptionError('into', 'a folder outside of those that are merged', dir)
+  if (into !== undefined && !sources.includes(dir) && sources.some((source) => dir.startsWith(source + sep)))
+    throw new OptionError('into', 'a folder outside of those that are merged', dir)
   const made = await makeFolder(dir, 'into')
   try {
     return await mergeInto(dir, sources, { signal, onProgress })

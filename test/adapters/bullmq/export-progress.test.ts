@@ -81,7 +81,9 @@ it.runIf(hasRedis)('counts each range once, also where the clock of a worker is 
     expect(await read()).toEqual([2000, 10])
     expect(await recheckDone(queue)).toBe(2)
     expect(await read()).toEqual([2000, 10])
-    for (const from of [2000, 3000, 0, 1000]) await finish(from, 6000 + from)
+    await finish(2000, 8000)
+    expect(await read()).toEqual([3000, 15])
+    for (const from of [3000, 0, 1000]) await finish(from, 6000 + from)
     expect(await read()).toEqual([4000, 20])
   } finally {
     await queue.close()
