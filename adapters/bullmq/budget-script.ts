@@ -59,8 +59,9 @@ if back > 0 then
   for _, worker in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do redis.call('ZINCRBY', KEYS[3], -back, worker) end
 end
 local rate, nextAt, nextUnits = number('rate', tonumber(ARGV[5])), number('next', now), number('nextUnits', now)
-local pausedUntil = math.max(number('pausedUntil', 0), tonumber(ARGV[6]))
-local isVoid = pausedUntil > math.max(now, number('pausedUntil', 0))
+local pauseMs = tonumber(ARGV[6])
+local pausedUntil = math.max(number('pausedUntil', 0), pauseMs > 0 and now + pauseMs or 0)
+local isVoid = pausedUntil > math.max(now, number('pausedUntil', 0) + ${SLACK_MS})
 
 local wasLeader = s.leader == me
 local isLeader = wasLeader or number('leaderUntil', 0) < now
@@ -170,8 +171,11 @@ export interface Question {
   readonly spare: number
   /** Calls per second where nothing is known yet. */
   readonly guess: number
-  /** Until when the endpoint wants no calls; 0 where it said nothing. */
-  readonly pausedUntil: number
+  /**
+   * How long the endpoint wants no calls from now on, in ms; 0 where it said nothing. Not a time of
+   * Redis, whose clock may have been set back since it answered last.
+   */
+  readonly pauseMs: number
   /** The estimate, of the worker that makes it. */
   readonly estimate?: { readonly perSecond: number; readonly level: number; readonly isCut: boolean } | undefined
   /** What became of POSTs. */
@@ -223,14 +227,14 @@ const NAME = 'hexlineBudget'
 
 /** Asks Redis, in one round trip. */
 export async function askBudget(redis: Redis, keys: BudgetKeys, question: Question): Promise<Grant> {
-  const { me, wanted, leaseMs, cost, unitsPerSecond, spare, guess, pausedUntil, estimate, events } = question
+  const { me, wanted, leaseMs, cost, unitsPerSecond, spare, guess, pauseMs, estimate, events } = question
   const own = redis as Redis & { [NAME]?: (...args: (string | number)[]) => Promise<string[]> }
   if (own[NAME] === undefined) redis.defineCommand(NAME, { numberOfKeys: 4, lua: SCRIPT })
   const published = estimate === undefined ? ['', '', '0'] : [estimate.perSecond, estimate.level, estimate.isCut ? '1' : '0']
   const told = events.map(({ at, tookMs, calls, isThrottled, pauseMs }) => JSON.stringify([at, tookMs, calls, isThrottled ? 1 : 0, pauseMs]))
   const refusedAt = Math.max(0, ...events.map(({ at, tookMs, isThrottled }) => (isThrottled ? at - tookMs : 0)))
   const ask = own[NAME] as NonNullable<(typeof own)[typeof NAME]>
-  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pausedUntil, ...published, leaseMs, refusedAt, spare, ...told)
+  const reply = await ask.call(redis, ...keys, me, wanted, cost, unitsPerSecond, guess, pauseMs, ...published, leaseMs, refusedAt, spare, ...told)
   const [now, granted, start, isLeader, perSecond, level, since, active, heldMs, idleMs] = reply.slice(0, 10).map(Number) as [
     ...[number, number, number, number, number],
     ...[number, number, number, number, number],

@@ -84,6 +84,7 @@ export class SharedPacer implements Pacing {
   #events: PostEvent[] = []
   /** Calls that the POST had answered whose throttling is told next. */
   #answeredInPart = 0
+  /** The pause to be told. */
   #pausedUntil = 0
   /** Units that were granted and not used, to be told; below 0 where more were used. */
   #spare = 0
@@ -170,7 +171,7 @@ export class SharedPacer implements Pacing {
     const { sentAt, tookMs, pauseMs } = throttling
     const calls = this.#answeredInPart
     this.#answeredInPart = 0
-    if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs + this.#offset)
+    if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs)
     if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
     // What was granted before is too much.
     this.#leases = []
@@ -252,6 +253,7 @@ export class SharedPacer implements Pacing {
     this.#voidUntil = 0
     const events = this.#events
     const spare = this.#spare
+    const pausedUntil = this.#pausedUntil
     this.#events = []
     this.#spare = 0
     const question: Question = {
@@ -262,30 +264,28 @@ export class SharedPacer implements Pacing {
       unitsPerSecond: this.#endpoint.given?.perSecond ?? 0,
       guess: GUESS,
       spare,
-      pausedUntil: this.#pausedUntil,
+      pauseMs: Math.max(0, this.#pausedUntil - now),
       estimate: this.#published,
       events,
     }
     this.#published = undefined
     this.#ask(question).then(
-      (grant) => this.#onGrant(grant, question, now),
+      (grant) => {
+        // Told once, if there is none that lasts longer by now.
+        if (this.#pausedUntil === pausedUntil) this.#pausedUntil = 0
+        this.#onGrant(grant, question, now)
+      },
       () => this.#lost(now),
     )
   }
 
-  #onGrant(
-    { now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant,
-    { wanted, cost, pausedUntil }: Question,
-    askedAt: number,
-  ): void {
+  #onGrant({ now: at, granted, start, isLeader, perSecond, level, since, active, ...told }: Grant, { wanted, cost }: Question, askedAt: number): void {
     if (this.#talk === 'closed') return
     const { clock, wake } = this.#endpoint
     const now = clock.now()
     const isUrgent = this.#talk === 'asking again'
     this.#talk = 'idle'
     this.#alone = undefined
-    // Told once: by a clock of Redis that is set back, it would never end.
-    if (this.#pausedUntil === pausedUntil) this.#pausedUntil = 0
     this.#answerMs += NEWEST * (now - askedAt - this.#answerMs)
     this.#offset = at - (askedAt + now) / 2
     this.#known = { perSecond, level, since: since === 0 ? 0 : since - this.#offset, active }

@@ -22,7 +22,7 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
       unitsPerSecond: 0,
       spare: 0,
       guess: 100,
-      pausedUntil: 0,
+      pauseMs: 0,
       events: [],
       ...question,
     })
@@ -174,11 +174,10 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
     })
 
     it('once for each pause', async () => {
-      const { now } = await ask({ me: 'b' })
-      await ask({ me: 'b', pausedUntil: now + 60_000 })
+      await ask({ me: 'b', pauseMs: 60_000 })
       expect((await rung()).map(voidUntil)).toEqual([expect.any(Number)])
-      await ask({ me: 'b', pausedUntil: now + 60_000 })
-      await ask({ me: 'c', pausedUntil: now + 50_000 })
+      await ask({ me: 'b', pauseMs: 60_000 })
+      await ask({ me: 'c', pauseMs: 50_000 })
       expect(await rung()).toEqual([])
     })
   })
@@ -217,7 +216,7 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
 
   it('goes on at once where the clock of Redis was set back, with what is left of a pause', async () => {
     const { now } = await ask({ wanted: 10 })
-    await ask({ me: 'b', pausedUntil: now + 60_000 })
+    await ask({ me: 'b', pauseMs: 60_000 })
     // The same as a clock that is set back by an hour.
     const names = ['at', 'next', 'nextUnits', 'leaderUntil', 'pausedUntil']
     for (const name of names) await server.redis.hincrbyfloat(keys[0], name, 3_600_000)
@@ -241,7 +240,7 @@ describe.runIf(hasRedis)('the budget in Redis', () => {
 
   it('holds calls back for a pause that one worker was asked for', async () => {
     const { now } = await ask({ wanted: 1 })
-    await ask({ me: 'b', pausedUntil: now + 60_000 })
+    await ask({ me: 'b', pauseMs: 60_000 })
     const paused = await ask({ wanted: 1 })
     expect(paused.granted).toBe(0)
     expect(paused.start).toBeGreaterThan(now + 59_000)
