@@ -1,5 +1,6 @@
 import type { Client } from '../../src/client/client.ts'
 import { listenOf } from '../../src/client/internals.ts'
+import { headNumber } from '../head-number.ts'
 
 /** Hears of new blocks. What it hears is a hint: the node has to be asked. */
 export interface Ringer {
@@ -23,17 +24,11 @@ export function bellOf(client: Client): Bell | undefined {
         // Blocks may have come before the subscription, or while there was none.
         started: () => ringer.rung(),
         gap: () => ringer.rung(),
-        notified: (head) => ringer.rung(numberOf(head)),
+        notified: (head) => ringer.rung(headNumber(head)),
         lost: () => ringer.silent(),
         // A node without subscriptions: there is still polling.
         ended: () => ringer.silent(),
       },
       undefined,
     )
-}
-
-function numberOf(head: unknown): number | undefined {
-  const { number } = (head ?? {}) as { readonly number?: unknown }
-  const value = typeof number === 'string' && number !== '' ? Number(number) : Number.NaN
-  return Number.isSafeInteger(value) ? value : undefined
 }

@@ -1,6 +1,6 @@
 import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
 import { RpcError } from '../../src/errors.ts'
-import { isFilterGone } from '../filter-gone.ts'
+import { isFilterGone, namesFilter } from '../filter-gone.ts'
 import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
@@ -192,5 +192,5 @@ function isLost(error: unknown): boolean {
   const { cause } = error as Error
   if (cause instanceof RpcError) return isFilterGone(cause)
   // A subclass may send calls itself.
-  return isError(error, 'UNKNOWN_ERROR') && /filter/i.test(String((error.error as { message?: string } | undefined)?.message))
+  return isError(error, 'UNKNOWN_ERROR') && namesFilter(String((error.error as { message?: string } | undefined)?.message))
 }

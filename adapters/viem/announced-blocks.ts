@@ -1,3 +1,5 @@
+import { headNumber } from '../head-number.ts'
+
 /** Numbers to remember: far more blocks than a watcher is behind. */
 const MOST = 256
 
@@ -12,9 +14,8 @@ export class AnnouncedBlocks {
 
   /** Takes a head, as the node sent it. */
   add(head: unknown): void {
-    const { number: text } = (head ?? {}) as { readonly number?: unknown }
-    const number = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN
-    if (!Number.isSafeInteger(number)) return
+    const number = headNumber(head)
+    if (number === undefined) return
     this.#numbers.delete(number)
     this.#numbers.add(number)
     for (const oldest of this.#numbers) {

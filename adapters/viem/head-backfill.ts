@@ -1,5 +1,6 @@
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { IntegrityError, MalformedReplyError } from '../../src/errors.ts'
+import { headNumber } from '../head-number.ts'
 import { RecentBlocks } from '../recent-blocks.ts'
 import { caughtUp } from './caught-up.ts'
 
@@ -163,7 +164,7 @@ function dropFirst(held: unknown[], count: number): void {
 }
 
 function readHead(raw: unknown): Head | undefined {
-  const { number, hash, parentHash } = (raw ?? {}) as { readonly number?: unknown; readonly hash?: unknown; readonly parentHash?: unknown }
-  const value = typeof number === 'string' ? Number(number) : Number.NaN
-  return Number.isSafeInteger(value) && typeof hash === 'string' ? { number: value, hash, parentHash, raw } : undefined
+  const { hash, parentHash } = (raw ?? {}) as { readonly hash?: unknown; readonly parentHash?: unknown }
+  const number = headNumber(raw)
+  return number !== undefined && typeof hash === 'string' ? { number, hash, parentHash, raw } : undefined
 }

@@ -2,6 +2,6 @@
 export interface Persistence {
   /** Attempts for one that is late. */
   readonly attempts: number
-  /** Waits for a right one in place of a wrong one, as of `WrongReplies`. */
+  /** Most waits for a right one in place of a wrong one: see `WrongReplies`. */
   readonly waits: number
 }
