@@ -66,9 +66,11 @@ describe('the system clock', () => {
   })
 
   test('does not wake a timer that is cancelled when it is due', async () => {
-    // Timers of the same length run in the order in which they were set.
+    // Timers of the same length run in the order in which they were set, and in the same turn once
+    // both are due.
     const timer = systemClock.wakeAt(0, () => expect.unreachable())
     setTimeout(() => systemClock.cancel(timer), 1)
+    standStill(5)
     await new Promise<void>((resolve) => systemClock.wakeAt(systemClock.now() + 5, resolve))
   })
 })
