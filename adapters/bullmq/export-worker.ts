@@ -8,6 +8,7 @@ import type { RangeEntry } from '../../src/dataset/folder/manifest.ts'
 import { readPart } from '../../src/dataset/folder/parts.ts'
 import { OptionError } from '../../src/errors.ts'
 import { show } from '../../src/text.ts'
+import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 import { checkRedis, isWrongDatabase, withoutPassword } from './connection.ts'
 import { isRangeJob, type RangeJobData } from './export-jobs.ts'
 import { OpenFolders } from './open-folders.ts'
@@ -121,7 +122,8 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
       await job.moveToWait(token)
       throw new WaitingError()
     } finally {
-      running.delete(id)
+      // A run that lost its range may end after the next one of the same range has begun here.
+      if (running.get(id) === stop) running.delete(id)
     }
   }
 
@@ -175,7 +177,7 @@ export function exportWorker(client: Client, options: ExportWorkerOptions): Expo
     // Without Redis, ranges cannot be given back: their locks run out. BullMQ would wait for ever.
     let giveUp: NodeJS.Timeout | undefined
     const givenUp = new Promise<void>((resolve) => {
-      giveUp = setTimeout(resolve, closeMs + REDIS_MS)
+      giveUp = setTimeout(resolve, Math.min(closeMs + REDIS_MS, LONGEST_TIMER))
     })
     await Promise.race([ending, givenUp.then(() => worker.abandon())])
     clearTimeout(giveBack)

@@ -162,6 +162,18 @@ export const fieldsElsewhere: Readonly<Record<DatasetTable, readonly string[]>> 
   withdrawals: [],
 }
 
+/**
+ * Fields that say where a row belongs. A stored row without one of them has null there, so that
+ * the field is not taken for a column that is not stored.
+ */
+export const placeFields: Readonly<Record<DatasetTable, readonly string[]>> = {
+  blocks: ['number', 'hash', 'parentHash'],
+  transactions: ['blockHash', 'transactionIndex', 'hash'],
+  receipts: ['blockHash', 'transactionIndex', 'transactionHash'],
+  logs: ['blockHash', 'transactionIndex', 'transactionHash', 'logIndex'],
+  withdrawals: ['index'],
+}
+
 /** The lists of a row of this table that are rows of other tables, of those that are stored. */
 export function listsApart(table: DatasetTable, stored: readonly DatasetTable[]): readonly string[] {
   return fieldsElsewhere[table].filter((field) => stored.includes(field as DatasetTable))

@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ChainServer, startChain } from '../support/chain-server.ts'
-import { spawnHexline, startHexline } from '../support/command.ts'
+import { bin, spawnHexline, startHexline } from '../support/command.ts'
 import { seeds } from '../support/runs.ts'
 
 let folder: string
@@ -70,4 +72,13 @@ it('the next run removes what a killed process left beside its file', async () =
   await writeFile(`${out}.${process.pid}.partial`, 'of a process that runs')
   await spawnHexline(['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--out', out])
   expect((await readdir(folder)).filter((name) => name.startsWith('again'))).toEqual(['again.ndjson', `again.ndjson.${process.pid}.partial`])
+})
+
+it('the next run removes what a killed process of its own number left, as in a container', async () => {
+  const out = join(folder, 'container.ndjson')
+  const args = ['blocks', '--rpc', server.url, '--from', '0', '--to', '3', '--out', out]
+  // `exec` keeps the number.
+  const script = 'echo half >"$0.$$.partial"; exec "$@"'
+  await promisify(execFile)('sh', ['-c', script, out, process.execPath, bin, ...args])
+  expect((await readdir(folder)).filter((name) => name.startsWith('container'))).toEqual(['container.ndjson'])
 })

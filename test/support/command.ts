@@ -6,7 +6,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { main } from '../../src/cli/main.ts'
 
-const bin = fileURLToPath(new URL('../../dist/src/cli/bin.js', import.meta.url))
+/** The built command. */
+export const bin = fileURLToPath(new URL('../../dist/src/cli/bin.js', import.meta.url))
 
 export interface Ended {
   readonly code: number | null

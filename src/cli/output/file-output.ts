@@ -145,13 +145,16 @@ async function nextTo(from: string, path: string): Promise<string> {
   for (let n = 2; ; n++) if (await nameIfFree(from, `${path}.${n}`)) return `${path}.${n}`
 }
 
-/** Removes the temporary files of processes that were killed. */
+/**
+ * Removes the temporary files of processes that were killed, one of this process's number among
+ * them: in a container, a program that is started again mostly has the same number.
+ */
 async function removeAbandoned(path: string): Promise<void> {
   const names = await readdir(dirname(path)).catch(() => [])
   const prefix = `${basename(path)}.`
   for (const name of names) {
     const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined
-    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(dirname(path), name), { force: true })
+    if (pid !== undefined && (Number(pid) === process.pid || !isRunning(Number(pid)))) await rm(join(dirname(path), name), { force: true })
   }
 }
 

@@ -4,7 +4,7 @@ import type { Decode } from '../../eth/codec/schema.ts'
 import { plain } from '../../verify/mismatch.ts'
 import { falsehood, type Place } from '../falsehood.ts'
 import { withExactNumbers } from '../rows/exact-numbers.ts'
-import { type Column, type DatasetTable, fieldsElsewhere, tables } from '../tables.ts'
+import { type Column, type DatasetTable, fieldsElsewhere, placeFields, tables } from '../tables.ts'
 import { type Cell, cellOf } from './column-cells.ts'
 import type { ColumnPage } from './column-page.ts'
 import { isHex } from './hex-values.ts'
@@ -21,12 +21,6 @@ export type Fields = Record<string, unknown>
 /** The decoders of fields by their names; a field without one stays as sent. */
 export type FieldDecoders = ReadonlyMap<string, Decode<unknown>>
 
-/**
- * Fields that say where a row belongs. Null where they are null, so that they are not taken for
- * columns that are not stored.
- */
-const PLACE: ReadonlySet<string> = new Set(['number', 'hash', 'parentHash', 'transactionIndex', 'transactionHash', 'logIndex', 'index'])
-
 /** How the value of a column becomes one of a field. */
 interface Plan {
   readonly column: Column
@@ -34,6 +28,8 @@ interface Plan {
   readonly index: number
   readonly cell: Cell
   readonly field: string
+  /** Whether a null stays one, and is not taken for a column that is not stored. */
+  readonly isKept: boolean
 }
 
 /** The same for the pages of a row group. */
@@ -71,7 +67,8 @@ export class ColumnRows {
     this.#byField = new Map(known.map((field) => [field, columns.filter(({ source, isCopy }) => source.from === 'field' && source.field === field && !isCopy)]))
     const all = columns.map((column, index): Plan => {
       const field = column.source.from === 'field' ? column.source.field : column.name
-      return { column, index, field, cell: cellOf(column, column.isCopy ? decodeQuantity : decoders.get(field)) }
+      const isKept = column.source.from === 'field' ? placeFields[table].includes(field) : column.source.from !== 'extra'
+      return { column, index, field, isKept, cell: cellOf(column, column.isCopy ? decodeQuantity : decoders.get(field)) }
     })
     // Some items of a list alone do not determine its others.
     this.#plans = all.filter(({ column, field }) => itemOf(column) === undefined || this.#byField.get(field)?.length === columnsOfField(table, field))
@@ -91,11 +88,11 @@ export class ColumnRows {
   fieldsOf(place: Place, values: ColumnValues, row: number): Fields {
     if (values !== this.#values) this.#bind(values)
     const fields: Fields = {}
-    for (const { column, cell, field, page } of this.#plain) {
+    for (const { column, cell, field, isKept, page } of this.#plain) {
       const value = cell(place, page, row)
       // The same fields in each row, so that all have one shape.
       if (itemOf(column) === 0) fields[field] = value === null ? [] : [value]
-      else fields[field] = value === null && !isKept(column) ? undefined : value
+      else fields[field] = value === null && !isKept ? undefined : value
     }
     for (const { column, cell, page } of this.#items) {
       const value = cell(place, page, row)
@@ -111,7 +108,7 @@ export class ColumnRows {
   #bind(values: ColumnValues): void {
     this.#values = values
     const bound = this.#plans.map((plan): Bound => ({ ...plan, page: values.columns[plan.index] as ColumnPage }))
-    const some = bound.filter(({ column, page }) => page.nulls < page.rows || column.isCopy || isKept(column) || itemOf(column) === 0)
+    const some = bound.filter(({ column, isKept, page }) => page.nulls < page.rows || column.isCopy || isKept || itemOf(column) === 0)
     this.#extra = some.find(({ column }) => column.source.from === 'extra')
     this.#copies = some.filter(({ column }) => column.isCopy)
     this.#items = some.filter(({ column }) => (itemOf(column) ?? 0) > 0)
@@ -208,11 +205,6 @@ export class ColumnRows {
     const key = `${this.#table}.${name}`
     this.nulls[key] = (this.nulls[key] ?? 0) + 1
   }
-}
-
-/** Whether a null is kept as one. */
-function isKept({ source }: Column): boolean {
-  return source.from === 'field' ? PLACE.has(source.field) : source.from !== 'extra'
 }
 
 /** The item of a list that a column has. */

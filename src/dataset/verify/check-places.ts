@@ -120,8 +120,9 @@ export function checkPlaces(block: StoredBlock, files: FileNames, chainId: numbe
     let last: number | undefined
     for (const [i, { index }] of (block.withdrawals ?? []).entries()) {
       if (index === undefined) continue
-      if (last !== undefined && index !== last + 1) throw fail('withdrawals', `withdrawals[${i}].index`, last + 1, index)
-      last = index as number
+      if (typeof index !== 'number' || (last !== undefined && index !== last + 1))
+        throw fail('withdrawals', `withdrawals[${i}].index`, last === undefined ? plain('a number') : last + 1, index)
+      last = index
     }
   }
 }

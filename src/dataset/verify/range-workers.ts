@@ -57,7 +57,7 @@ export interface RangeWork {
   /** The next range; undefined if there is none. */
   readonly take: () => RangeRun | undefined
   /** Compares a chosen block. */
-  readonly compare: (block: ChosenBlock) => Promise<void>
+  readonly compare: (block: ChosenBlock, range: RangeEntry) => Promise<void>
 }
 
 /**
@@ -74,16 +74,17 @@ export function startRangeWorker(file: string, options: RangeWorkerOptions, { ta
     else worker.postMessage(run.task)
   }
   worker.on('message', (news: RangeNews) => {
+    if (run === undefined) return
     if (!('chosen' in news)) {
-      run?.tell(news)
+      run.tell(news)
       if (!('blocks' in news)) begin()
       return
     }
-    const compared = compare(news.chosen).then(
+    const compared = compare(news.chosen, run.task.range).then(
       () => ({}),
       (fault: unknown) => ({ fault }),
     )
-    run?.tell({ compared })
+    run.tell({ compared })
     void compared.then(() => worker.postMessage('go on'))
   })
   worker.on('error', end)

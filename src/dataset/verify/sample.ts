@@ -1,3 +1,5 @@
+import type { BlockRange } from '../aligned-range.ts'
+
 /**
  * `count` of the numbers `from` to `to`, in order: the first, the last, and one at random of each
  * of equal parts between them. The same seed gives the same numbers.
@@ -14,6 +16,22 @@ export function sampleOf(from: number, to: number, count: number, seed: number):
     return from + 1 + start + Math.floor(random() * (end - start))
   })
   return [from, ...inner, to]
+}
+
+/** Those of these numbers, which are in order, that are in a range of blocks. */
+export function within(numbers: readonly number[], { from, to }: BlockRange): readonly number[] {
+  return numbers.slice(countBelow(numbers, from), countBelow(numbers, to + 1))
+}
+
+/** How many of these numbers, which are in order, are below a limit. */
+function countBelow(numbers: readonly number[], limit: number): number {
+  let [low, high] = [0, numbers.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((numbers[middle] as number) < limit) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /**

@@ -10,7 +10,7 @@ import { readLines } from '../ndjson/read-lines.ts'
 import { ColumnRows, type FieldDecoders, type Fields } from '../parquet/column-rows.ts'
 import { readParquet } from '../parquet/read-parquet.ts'
 import { withExactNumbers } from '../rows/exact-numbers.ts'
-import { type DatasetTable, listsApart, numberColumn, tables } from '../tables.ts'
+import { type DatasetTable, listsApart, numberColumn, placeFields, tables } from '../tables.ts'
 
 /** A row with its fields decoded; those of columns that are not stored are absent. */
 export interface Row {
@@ -80,6 +80,7 @@ async function* rowsOfLines({ dir, header, table, file }: TableSource): AsyncGen
       for (const field of apart)
         if (fields[field] !== undefined && fields[field] !== null)
           throw falsehood(place, `row ${row - 1}: ${field}`, plain('nothing, since it has a table'), fields[field])
+      for (const field of placeFields[table]) fields[field] ??= null
       rows.push(numbered(place, table, row - 1, fields))
     }
     yield rows

@@ -79,7 +79,7 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
   const { from, ranges } = manifest
   const to = ranges.at(-1)?.to ?? from - 1
   const total = to - from + 1
-  const chosen = new Set(asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed))
+  const chosen = asking === undefined ? [] : sampleOf(from, to, job.sample, job.seed)
   const counts = new CheckCounts()
   const sums = { files: 0, rows: 0, bytes: 0 }
   let done = 0
@@ -87,7 +87,7 @@ export async function runVerification(dir: string, options: VerifyDatasetOptions
   await verifyRanges(
     {
       ...{ dir: job.dir, header, ranges, senders, signal, chosen },
-      compare: (block) => compare(asking as Client, manifest, block, counts),
+      compare: (block, range) => compare(asking as Client, manifest, range, block, counts),
       onBlock: (number) => job.onProgress?.({ number, done: ++done, total, bytes: sums.bytes }),
       onRange: ({ files }) => {
         sums.files += files.length
@@ -166,9 +166,7 @@ async function checkChain(client: Client, { chainId }: Manifest): Promise<void> 
 }
 
 /** Compares a block with a node's. */
-async function compare(client: Client, manifest: Manifest, block: ChosenBlock, counts: CheckCounts): Promise<void> {
-  const { number } = block.rows
-  const range = manifest.ranges.find(({ from, to }) => from <= number && number <= to) as RangeEntry
+async function compare(client: Client, manifest: Manifest, range: RangeEntry, block: ChosenBlock, counts: CheckCounts): Promise<void> {
   const reason = await compareRows(client, manifest, range, block)
   if (reason === undefined) counts.prove('against')
   else counts.skip('against', reason)

@@ -4,6 +4,7 @@ import { workerFile } from '../../verify/worker-file.ts'
 import type { DatasetHeader, RangeEntry } from '../folder/manifest.ts'
 import type { CheckCounts } from './check-counts.ts'
 import { RangeRun, startRangeWorker } from './range-workers.ts'
+import { within } from './sample.ts'
 import { type ChosenBlock, verifyRange } from './verify-range.ts'
 
 export interface RangesJob {
@@ -12,9 +13,9 @@ export interface RangesJob {
   readonly ranges: readonly RangeEntry[]
   readonly senders: boolean
   readonly signal: AbortSignal | undefined
-  /** Numbers of the blocks to compare. */
-  readonly chosen: ReadonlySet<number>
-  readonly compare: (block: ChosenBlock) => Promise<void>
+  /** Numbers of the blocks to compare, in order. */
+  readonly chosen: readonly number[]
+  readonly compare: (block: ChosenBlock, range: RangeEntry) => Promise<void>
   /** Called with each block, in order. */
   readonly onBlock: (number: bigint) => void
   /** Called before the blocks of each range, in order. */
@@ -53,7 +54,7 @@ export async function verifyRanges(job: RangesJob, counts: CheckCounts, threads:
   const take = (): RangeRun | undefined => {
     const range = ranges[next]
     if (range === undefined || signal?.aborted) return undefined
-    const run = new RangeRun({ range, chosen: [...job.chosen].filter((number) => range.from <= number && number <= range.to) })
+    const run = new RangeRun({ range, chosen: within(job.chosen, range) })
     runs[next++] = run
     return run
   }
@@ -122,8 +123,9 @@ export async function verifyRanges(job: RangesJob, counts: CheckCounts, threads:
         onBlock(number)
         return undefined
       }
-      return compare(block).then(() => onBlock(number))
+      return compare(block, range).then(() => onBlock(number))
     }
-    await verifyRange({ dir: job.dir, header: job.header, senderOf, signal, chosen: job.chosen, onBlock: onBlockHere }, range, counts)
+    const chosen = new Set(within(job.chosen, range))
+    await verifyRange({ dir: job.dir, header: job.header, senderOf, signal, chosen, onBlock: onBlockHere }, range, counts)
   }
 }

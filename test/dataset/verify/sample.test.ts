@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { sampleOf } from '../../../src/dataset/verify/sample.ts'
+import { sampleOf, within } from '../../../src/dataset/verify/sample.ts'
 import { runs } from '../../support/runs.ts'
 
 const range = fc.tuple(fc.nat(1e9), fc.nat(100_000)).map(([from, length]) => [from, from + length] as const)
@@ -26,4 +26,15 @@ it('another seed gives other numbers; one block is the last; none of none', () =
   expect(sampleOf(0, 1_000_000, 20, 1)).not.toEqual(sampleOf(0, 1_000_000, 20, 2))
   expect(sampleOf(5, 9, 1, 1)).toEqual([9])
   expect(sampleOf(5, 4, 20, 1)).toEqual([])
+})
+
+it('those within a range of blocks', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat(40)), fc.nat(45), fc.nat(10), (some, from, length) => {
+      const numbers = [...some].sort((a, b) => a - b)
+      const to = from + length
+      expect(within(numbers, { from, to })).toEqual(numbers.filter((number) => from <= number && number <= to))
+    }),
+    runs(200),
+  )
 })

@@ -312,6 +312,27 @@ describe('a node that lied: no digest shows it, but hashes and roots do', () => 
     ['withdrawals', 'an amount', (lines: Line[]) => lines.map((line) => ({ ...line, amount: '0x1' })), /withdrawalsRoot/],
     ['blocks', 'a time', (lines: Line[]) => lines.map((line, i) => (i === 0 ? { ...line, timestamp: '0x1' } : line)), /blockTimestamp|hash/],
     ['blocks', 'blocks in another order', (lines: Line[]) => lines.reverse(), /rows: expected 1 row, found 0 rows/],
+    ['logs', 'no indexes', (lines: Line[]) => lines.map(({ logIndex: _, ...line }) => line), /logs\[0\]\.logIndex: expected 0, found null/],
+    ['logs', 'no transactions', (lines: Line[]) => lines.map(({ transactionHash: _, ...line }) => line), /logs\[0\]\.transactionHash: .*found null/],
+    [
+      'logs',
+      'no index of a transaction',
+      (lines: Line[]) => lines.map(({ transactionIndex: _, ...line }) => line),
+      /logs\[0\]\.transactionIndex: .*found null/,
+    ],
+    ['receipts', 'no block', (lines: Line[]) => lines.map(({ blockHash: _, ...line }) => line), /receipts\[0\]\.blockHash: .*found null/],
+    [
+      'receipts',
+      'no indexes',
+      (lines: Line[]) => lines.map(({ transactionIndex: _, ...line }) => line),
+      /receipts\[0\]\.transactionIndex: expected 0, found null/,
+    ],
+    [
+      'transactions',
+      'no indexes',
+      (lines: Line[]) => lines.map(({ transactionIndex: _, ...line }) => line),
+      /transactions\[0\]\.transactionIndex: .*found null/,
+    ],
     ['blocks', 'a block twice', (lines: Line[]) => [lines[0] as Line, lines[0] as Line], /rows: expected 1 row, found 2 rows/],
   ] as const)('%s: %s, with all digests made anew', async (table, _, change, field) => {
     await write()
@@ -320,6 +341,15 @@ describe('a node that lied: no digest shows it, but hashes and roots do', () => 
     expect(fault.message).toMatch(field)
     expect(fault.file).toMatch(/^(?:blocks|transactions|receipts|logs|withdrawals)\//)
     expect(fault.block).toBeGreaterThanOrEqual(BigInt(FIRST))
+  })
+
+  it('a block without its parent, where no hash of the header is compared', async () => {
+    await write({ tables: ['blocks'] })
+    // ZKsync Era: the hash of a header is made in another way there.
+    await forgeManifest(dir, (manifest) => ({ ...manifest, chainId: 324 }))
+    expect((await verifyDataset(dir)).checks).toMatchObject({ link: COUNT })
+    await forgeLines(dir, 'blocks', (lines) => lines.map(({ parentHash, ...line }, i) => (i === 1 ? line : { parentHash, ...line })))
+    expect((await faultOf())?.message).toMatch(/parentHash: expected 0x[0-9a-f]{64}, found null/)
   })
 
   it('another chain, whose blocks do not follow those of the manifest', async () => {

@@ -46,7 +46,7 @@ async function verify(threads: Threads, options: Partial<RangesJob> = {}): Promi
   const counts = new CheckCounts()
   const [blocks, compared, done]: [bigint[], bigint[], number[]] = [[], [], []]
   const job: RangesJob = {
-    ...{ dir, header, ranges, senders: false, signal: undefined, chosen: new Set([FIRST, FIRST + 5, LAST]) },
+    ...{ dir, header, ranges, senders: false, signal: undefined, chosen: [FIRST, FIRST + 5, LAST] },
     compare: async ({ rows }) => void compared.push(rows.number),
     onBlock: (number) => blocks.push(number),
     onRange: ({ from }) => done.push(from),
