@@ -11,8 +11,11 @@ import { allCommands, type CompletedCommand, type Values } from './completion-tr
 export function bashCompletion(program: CompletedCommand): string {
   const commands = allCommands(program)
   const withValues = commands.flatMap(({ path, options }) =>
-    options.flatMap(({ names, values }) => (values === undefined ? [] : [{ keys: names.map((name) => key([...path, name])), values }])),
+    options.flatMap(({ names, values, isOptional }) =>
+      values === undefined ? [] : [{ keys: names.map((name) => key([...path, name])), values, isOptional }],
+    ),
   )
+  const optional = withValues.flatMap(({ keys, isOptional }) => (isOptional ? keys.map((each) => `${inShellQuotes(`${each} -`)}*`) : []))
   const values = withValues.map((option) => row(option.keys, offer(option.values)))
   const options = commands.map((command) => row([key(command.path)], offer(command.options.flatMap(({ names }) => names))))
   const args = commands.flatMap(({ path, args, isVariadic, commands: below }) =>
@@ -31,6 +34,7 @@ _hexline() {
   last=$((\${#words[@]} - 1))
   current=\${words[last]}
   for word in "\${words[@]:1:last-1}"; do
+    _hexline_without_value "$option $word" && option=''
     if [[ -n $option ]]; then
       option=''
       continue
@@ -45,6 +49,7 @@ _hexline() {
       *) position=$((position + 1)) ;;
     esac
   done
+  _hexline_without_value "$option $current" && option=''
   if [[ -z $option && $current == --*=* ]]; then
     option="$command \${current%%=*}"
     current=\${current#*=}
@@ -63,6 +68,13 @@ ${options.join('\n')}
 ${args.join('\n')}
     esac
   fi
+}
+# Whether a word that starts with a hyphen follows an option that may stand without its value.
+_hexline_without_value() {
+  case "$1" in
+    ${optional.join(' | ')}) return 0 ;;
+  esac
+  return 1
 }
 _hexline_words() {
   local IFS=$'\\n'

@@ -4,22 +4,34 @@ import { allCommands, type CompletedCommand, type Values } from './completion-tr
 export function fishCompletion(program: CompletedCommand): string {
   const commands = allCommands(program)
   const paths = commands.slice(1).map(({ path }) => path.join(' '))
-  const withValues = commands.flatMap(({ path, options }) =>
-    options.flatMap(({ names, values }) => (values === undefined ? [] : names.map((name) => [...path, name].join(' ')))),
-  )
+  const withValues = (optional: boolean) =>
+    commands
+      .flatMap(({ path, options }) =>
+        options.flatMap(({ names, values, isOptional }) =>
+          values === undefined || isOptional !== optional ? [] : names.map((name) => quoted([...path, name].join(' '))),
+        ),
+      )
+      .join(' ')
   return `# Completion of hexline in fish: hexline completion fish | source
 function __hexline_is_at -a command position
     set -l path
     set -l seen 0
-    set -l is_value 0
+    set -l value none
     for word in (commandline -opc)[2..-1]
         set -l next (string join ' ' -- $path $word)
-        if test $is_value = 1
-            set is_value 0
-        else if contains -- $next ${paths.map(quoted).join(' ')}
+        if test $value = required; or begin
+                test $value = optional; and not string match -q -- '-*' $word
+            end
+            set value none
+            continue
+        end
+        set value none
+        if contains -- $next ${paths.map(quoted).join(' ')}
             set path $next
-        else if contains -- $next ${withValues.map(quoted).join(' ')}
-            set is_value 1
+        else if contains -- $next ${withValues(false)}
+            set value required
+        else if contains -- $next ${withValues(true)}
+            set value optional
         else if not string match -q -- '-*' $word
             set seen (math $seen + 1)
         end
@@ -37,9 +49,11 @@ function linesOf({ path, options, args, commands }: CompletedCommand): string[] 
   return [
     ...commands.map((below) => `${start(quoted(command))} -a ${quoted(below.path.at(-1) as string)} -d ${quoted(below.summary)}`),
     ...args.flatMap((values, i) => (values.length === 0 ? [] : [`${start(`${quoted(command)} ${i}`)}${offer(values)}`])),
-    ...options.map(({ names, description, values }) => {
+    ...options.map(({ names, description, values, isOptional }) => {
       const flags = names.map((name) => (name.startsWith('--') ? ` -l ${name.slice(2)}` : ` -s ${name.slice(1)}`)).join('')
-      return `${start(quoted(command))}${flags} -d ${quoted(description)}${values === undefined ? '' : `${values === 'files' ? ' -r' : ' -x'}${offer(values)}`}`
+      // Without these, fish takes the next word as an option, and a value only after `=`.
+      const required = isOptional ? '' : values === 'files' ? ' -r' : ' -x'
+      return `${start(quoted(command))}${flags} -d ${quoted(description)}${values === undefined ? '' : `${required}${offer(values)}`}`
     }),
   ]
 }

@@ -11,6 +11,8 @@ interface CompletedOption {
   readonly description: string
   /** What its value may be. `undefined` for an option without a value. */
   readonly values: Values | undefined
+  /** Whether it may stand without its value: a word that starts with `-` is none. */
+  readonly isOptional: boolean
 }
 
 /** A command as a shell completes it. */
@@ -57,6 +59,7 @@ function completedOption({ short, long, description, flags, argChoices, required
     names: [short, long].filter((name) => name !== undefined),
     description,
     values: required || optional ? (argChoices ?? valuesNamed(/[<[]([\w-]+)/.exec(flags)?.[1])) : undefined,
+    isOptional: optional,
   }
 }
 

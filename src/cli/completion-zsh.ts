@@ -15,10 +15,10 @@ if [[ $funcstack[1] == _hexline ]]; then _hexline "$@"; else compdef _hexline he
 
 function functionOf(command: CompletedCommand): string {
   const { path, options, args, isVariadic, commands } = command
-  const optionSpecs = options.flatMap(({ names, description, values }) =>
+  const optionSpecs = options.flatMap(({ names, description, values, isOptional }) =>
     // `=`: the value stands in the same word or in the next one.
     names.map((name) => {
-      const [equals, value] = values === undefined ? ['', ''] : [name.startsWith('--') ? '=' : '', `:value:${action(values)}`]
+      const [equals, value] = values === undefined ? ['', ''] : [name.startsWith('--') ? '=' : '', `${isOptional ? '::' : ':'}value:${action(values)}`]
       return inShellQuotes(`*${name}${equals}[${escaped(description)}]${value}`)
     }),
   )

@@ -1,4 +1,4 @@
-import type { BlockRange } from '../aligned-range.ts'
+import type { RangeEntry } from '../folder/manifest.ts'
 
 /**
  * `count` of the numbers `from` to `to`, in order: the first, the last, and one at random of each
@@ -19,7 +19,7 @@ export function sampleOf(from: number, to: number, count: number, seed: number):
 }
 
 /** Those of these numbers, which are in order, that are in a range of blocks. */
-export function within(numbers: readonly number[], { from, to }: BlockRange): readonly number[] {
+export function within(numbers: readonly number[], { from, to }: Pick<RangeEntry, 'from' | 'to'>): readonly number[] {
   return numbers.slice(countBelow(numbers, from), countBelow(numbers, to + 1))
 }
 
