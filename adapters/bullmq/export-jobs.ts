@@ -3,7 +3,7 @@ import type { Job, Queue } from 'bullmq'
 import * as check from '../../src/check.ts'
 import { type BlockRange, rangeFrom } from '../../src/dataset/aligned-range.ts'
 import { checkExportOptions, type ExportDatasetOptions, type ExportJob } from '../../src/dataset/export/export-options.ts'
-import type { RangeEntry } from '../../src/dataset/folder/manifest.ts'
+import type { DatasetHeader, RangeEntry } from '../../src/dataset/folder/manifest.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Quantity } from '../../src/eth/codec/quantity.ts'
 import { show } from '../../src/text.ts'
@@ -168,8 +168,14 @@ function plainExport(plan: QueuedExport): PlainExport {
     to: Number(stream.range.to),
     format: header.format,
     tables: header.tables,
-    ...(columns !== undefined && { columns }),
+    ...(columns !== undefined && { columns: inTheirOrder(columns, header) }),
     blocksPerFile: header.blocksPerFile,
     verify: verify ?? 'link',
   }
+}
+
+/** Columns in the order of the tables, each once: the order in which they are named means nothing. */
+function inTheirOrder(columns: readonly string[], { columns: stored }: Pick<DatasetHeader, 'columns'>): string[] {
+  const all = Object.entries(stored ?? {}).flatMap(([table, names]) => names.map((name) => `${table}.${name}`))
+  return all.filter((column) => columns.includes(column))
 }

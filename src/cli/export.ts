@@ -71,12 +71,23 @@ Examples:
 The folder is described in docs/datasets.md.`,
     )
     .action((flags: Flags, own: Command) =>
-      withMetrics(flags, io, () => (flags.redis === undefined ? exportFolder(flags, io) : exportByWorkers(flags, exportOptionsFrom(flags), io))).catch(
-        (error: unknown) => {
-          throw namingDefault(error, own)
-        },
-      ),
+      withMetrics(flags, io, () => {
+        if (flags.redis !== undefined) return exportByWorkers(flags, exportOptionsFrom(flags), io)
+        checkAlone(flags, own)
+        return exportFolder(flags, io)
+      }).catch((error: unknown) => {
+        throw namingDefault(error, own)
+      }),
     )
+}
+
+/**
+ * Throws `OptionError` for flags that only mean something with `--redis`: it alone says that
+ * workers export.
+ */
+function checkAlone({ attempts, queue }: Flags, command: Command): void {
+  if (attempts !== undefined) throw new OptionError('--attempts', 'no --attempts without --redis', attempts)
+  if (command.getOptionValueSource('queue') === 'cli') throw new OptionError('--queue', 'no --queue without --redis', show(queue))
 }
 
 /** What differs from the folder may be a default, which the user has not typed. */
@@ -119,7 +130,6 @@ export function exportOptionsFrom(flags: ExportFlags): Omit<ExportDatasetOptions
 }
 
 async function exportFolder(flags: Flags, io: Io): Promise<void> {
-  if (flags.attempts !== undefined) throw new OptionError('--attempts', 'no --attempts without --redis', flags.attempts)
   const messages = messagesFor(flags, io)
   const stop = new AbortController()
   const failures = new FailureCount()

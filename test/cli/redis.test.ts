@@ -196,6 +196,11 @@ describe.runIf(hasRedis)('a queue on Redis', () => {
       {},
       'hexline: --attempts: expected no --attempts without --redis, received 2\n',
     ],
+    [
+      ['export', '--rpc', 'http://x', '--from', '0', '--to', '1', '--out', 'x', '--queue', 'nightly'],
+      { HEXLINE_REDIS_URL: 'redis://127.0.0.1:1' },
+      'hexline: --queue: expected no --queue without --redis, received "nightly"\n',
+    ],
   ])('%j is refused', async (args, environment, stderr) => {
     expect(await hexline(args, { env: environment })).toEqual({ code: 2, stdout: '', stderr })
   })

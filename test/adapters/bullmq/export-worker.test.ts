@@ -101,6 +101,13 @@ describe.runIf(hasRedis)('a worker', () => {
     expect((await exportProgress(queue)).blocks.total).toBe(58)
   })
 
+  it('with its columns in another order, or one of them twice, an export is the same one', async () => {
+    const columns = ['blocks.number', 'blocks.hash', 'logs.data']
+    const first = await enqueueExport(queue, { ...plan, format: 'parquet', columns })
+    const again = await enqueueExport(queue, { ...plan, format: 'parquet', columns: [...columns.toReversed(), 'logs.data'] })
+    expect(again).toEqual({ ...first, added: 0 })
+  })
+
   it("an attempt that finds its range done has the part with the range's end as its result", async () => {
     await enqueueExport(queue, plan)
     const worker = start()
