@@ -1,7 +1,7 @@
 import { Transaction } from 'ethers'
 import { createPublicClient, keccak256, parseGwei } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { HexlineProvider } from '../../adapters/ethers/index.ts'
 import { hexline } from '../../adapters/viem/index.ts'
 import { type ClientOptions, createClient, type HexlineError, transactionHash } from '../../src/index.ts'
@@ -49,6 +49,12 @@ async function onChain(hash: string): Promise<{ nonce: number; isMined: boolean 
 function mined(hash: string | undefined): Promise<void> {
   return eventually(async () => expect(await onChain(hash as string)).toEqual({ nonce: 1, isMined: true }))
 }
+
+/** Far more than the node takes on a slow and busy machine. */
+const TIMEOUT_MS = 60_000
+
+/** Gives no answer until the client has given up. */
+const untimely: Answer = () => void vi.advanceTimersByTimeAsync(TIMEOUT_MS)
 
 /** Sends through a proxy with these faults, and returns the methods that it saw. */
 async function sendThrough(raw: string, answers: [Answer, ...Answer[]], options: ClientOptions = {}) {
@@ -127,7 +133,7 @@ describe('eth_sendRawTransaction', () => {
   })
 
   test.each<[string, Answer, ClientOptions]>([
-    ['a timeout', silent, { timeoutMs: 300 }],
+    ['a timeout', untimely, { timeoutMs: TIMEOUT_MS }],
     ['a body that is not JSON', always('<html>'), {}],
     ['a gateway’s error', always('Bad Gateway', { status: 502 }), {}],
     ['an internal error', refuse(-32603, 'Internal error'), {}],
