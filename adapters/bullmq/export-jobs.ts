@@ -174,7 +174,7 @@ function plainExport(plan: QueuedExport): PlainExport {
   }
 }
 
-/** Columns in the order of the tables, each once: the order in which they are named means nothing. */
+/** Columns in the order of the tables, each once: the order of their names means nothing. */
 function inTheirOrder(columns: readonly string[], { columns: stored }: Pick<DatasetHeader, 'columns'>): string[] {
   const all = Object.entries(stored ?? {}).flatMap(([table, names]) => names.map((name) => `${table}.${name}`))
   return all.filter((column) => columns.includes(column))

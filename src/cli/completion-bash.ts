@@ -11,9 +11,7 @@ import { allCommands, type CompletedCommand, type Values } from './completion-tr
 export function bashCompletion(program: CompletedCommand): string {
   const commands = allCommands(program)
   const withValues = commands.flatMap(({ path, options }) =>
-    options.flatMap(({ names, values, isOptional }) =>
-      values === undefined ? [] : [{ keys: names.map((name) => key([...path, name])), values, isOptional }],
-    ),
+    options.flatMap(({ names, values, isOptional }) => (values === undefined ? [] : [{ keys: names.map((name) => key([...path, name])), values, isOptional }])),
   )
   const optional = withValues.flatMap(({ keys, isOptional }) => (isOptional ? keys.map((each) => `${inShellQuotes(`${each} -`)}*`) : []))
   const values = withValues.map((option) => row(option.keys, offer(option.values)))

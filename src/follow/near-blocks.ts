@@ -3,6 +3,7 @@ import { Fetcher } from '../bulk/blocks/fetch.ts'
 import type { Persistence } from '../bulk/blocks/persistence.ts'
 import { inBlock } from '../bulk/blocks/read-block.ts'
 import { Link } from '../bulk/link.ts'
+import type { CheckedFilter } from '../bulk/logs/log-filter.ts'
 import type { Client, Request } from '../client/client.ts'
 import { AT_ONCE, connectionsOf, RECORD, type RequestMarks, timeoutOf } from '../client/internals.ts'
 import { scrubError } from '../client/scrub-error.ts'
@@ -32,6 +33,8 @@ export class NearBlocks<I, L> {
   readonly #client: Client
   readonly #chainId: number | undefined
   readonly #options: SourceOptions
+  /** Of the logs to request; undefined where there are none, or they come with the receipts. */
+  readonly #filter: CheckedFilter | undefined
   readonly #reader: FollowReader<never, never, I, L>
   readonly #fetcher: Fetcher
   readonly #arrivals: Arrivals<never, never, SourceBlock<I, L>>
@@ -40,6 +43,7 @@ export class NearBlocks<I, L> {
     this.#client = client
     this.#chainId = chainId
     this.#options = options
+    this.#filter = options.receipts ? undefined : options.filter
     this.#reader = reader
     this.#fetcher = new Fetcher(client, { ...options, persistence: NEAR_HEAD })
     this.#arrivals = new Arrivals(client, this.#fetcher, reader.blocks, { persistence: NEAR_HEAD })
@@ -55,8 +59,7 @@ export class NearBlocks<I, L> {
     const { full, receipts } = this.#options
     const { parsedBlock } = this.#reader
     const block = full || receipts || parsedBlock === undefined ? this.#read(near, number) : this.#parsed(near, number, parsedBlock)
-    const byHash = this.#logsByHash(near)
-    return byHash === undefined ? block : this.#addLogs(block, byHash)
+    return this.#filter === undefined ? block : this.#addLogs(block, this.#logsByHash(near, this.#filter, this.#options.signal))
   }
 
   async #read(near: Client, number: number): Promise<SourceBlock<I, L>> {
@@ -108,18 +111,19 @@ export class NearBlocks<I, L> {
     }
     // Replies for several blocks may be large.
     const patient = near.with({ timeoutMs: timeoutOf(this.#client) })
-    const byHash = this.#logsByHash(patient)
-    yield* byHash === undefined ? blocksOf(patient, span, this.#options, this.#reader, NEAR_HEAD) : this.#withLogs(patient, span, byHash)
+    yield* this.#filter === undefined ? blocksOf(patient, span, this.#options, this.#reader, NEAR_HEAD) : this.#withLogs(patient, span, this.#filter)
   }
 
-  #logsByHash(near: Client): LogsByHash<L> | undefined {
-    const { filter, receipts } = this.#options
-    return filter === undefined || receipts ? undefined : new LogsByHash(near, filter, this.#reader.logs, { ...this.#options, chainId: this.#chainId })
-  }
-
-  async *#withLogs(near: Client, span: Span, byHash: LogsByHash<L>): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
+  async *#withLogs(near: Client, span: Span, filter: CheckedFilter): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
+    // A consumer that leaves waits for no logs, either.
     const { stop, end } = stopWith(this.#options.signal)
-    const blocks = blocksOf(near, span, { ...this.#options, signal: stop.signal }, this.#reader, NEAR_HEAD)
+    const { signal } = stop
+    const blocks = blocksOf(near, span, { ...this.#options, signal }, this.#reader, NEAR_HEAD)
+    const byHash = this.#logsByHash(near.with({ signal }), filter, signal)
     yield* workAhead(blocks, LOGS_AHEAD, async (block) => ({ ...block, logs: await byHash.fetch(block) }), end)
+  }
+
+  #logsByHash(near: Client, filter: CheckedFilter, signal: AbortSignal | undefined): LogsByHash<L> {
+    return new LogsByHash(near, filter, this.#reader.logs, { ...this.#options, signal, chainId: this.#chainId })
   }
 }

@@ -277,6 +277,31 @@ it('a catch-up that has ended leaves no look at the head behind', async () => {
   expect(isGivenUp).toBe(true)
 })
 
+it('a consumer that leaves near the head leaves no calls for logs behind', async () => {
+  const chain = new ForkingChain(120)
+  const node = chain.node()
+  let [sent, open] = [0, 0]
+  const server = await serve(async (post, response) => {
+    const { method, params } = post.entries[0] as Entry
+    if (method !== 'eth_getLogs' || (params[0] as { blockHash: string }).blockHash === chain.hashes[10]) return node(post, response)
+    sent++
+    open++
+    await post.hungUp
+    open--
+  })
+  for await (const item of follow(clientOf(server.url, { batch: false }), { from: 10, logs })) {
+    expect(item).toMatchObject({ type: 'block', block: { number: 10n } })
+    await sleep(1000)
+    expect(open).toBeGreaterThan(0)
+    break
+  }
+  await sleep(100)
+  const sentAtTheEnd = sent
+  expect(open).toBe(0)
+  await sleep(60_000)
+  expect(sent).toBe(sentAtTheEnd)
+})
+
 it('a shorter chain is a reorganisation once a hash at the same height differs', async () => {
   const chain = new ForkingChain(50)
   const server = await serve(chain.node())

@@ -324,7 +324,8 @@ export class LogFetcher<T> {
     if (found >= given.length) return again
     // What came once is not lost because it did not come again.
     const all = sortLogs([...given, ...(await this.#readAll(again, options))], this.#reader.logOf)
-    return { to: again.to, replies: [replyWith(reply, all, sumOf(again.replies, 'received'))] }
+    const asked = { group: reply.group, span: { from: span.from, to: again.to } }
+    return { to: again.to, replies: [replyWith(asked, all, sumOf(again.replies, 'received'))] }
   }
 
   /**

@@ -59,6 +59,7 @@ const MOST_UNWANTED = 3
  */
 export async function* ordered<I, T extends Answer<I>>(items: Iterable<I>, ask: Ask<I, T>, options: OrderedOptions<I, T>): AsyncGenerator<T, void, undefined> {
   const { stop } = options
+  stop.throwIfAborted()
   const buffer = new ReorderBuffer(items[Symbol.iterator](), ask, options)
   const onStop = () => buffer.close(stop.reason)
   stop.addEventListener('abort', onStop)

@@ -263,6 +263,24 @@ describe('a reply that may have been cut', () => {
     expect(asked).toBe(3)
   })
 
+  it('is kept where its first half is refused, and a part of that holds less: the pages follow one another', async () => {
+    let asked = 0
+    const chain: LogChain = await startLogChain({
+      head: 99,
+      answer: (method, [given]) => {
+        if (method !== 'eth_getLogs' || asked++ === 0) return undefined
+        const { fromBlock, toBlock } = given as { fromBlock: string; toBlock: string }
+        const [from, to] = [Number(fromBlock), Number(toBlock)]
+        if (from > 0) return undefined
+        if (to >= 30) return { error: { code: -32005, message: 'query returned more than 150 results' } }
+        return { result: chain.logs(from, to).slice(0, -1) }
+      },
+    })
+    const pages = await pagesOf(chain)
+    expect(pages.reduce((sum, { logs }) => sum + logs, 0)).toBe(500)
+    expect(pages.length).toBeGreaterThan(1)
+  })
+
   it('is kept where the receipts of its only block hold less', async () => {
     const chain = await startLogChain({ head: 2, logs: () => 500, receiptLogs: () => [] })
     expect(await given(chain, { from: 1n, to: 1n })).toEqual(right(chain, 1, 1))

@@ -377,6 +377,13 @@ describe('the end', () => {
     await expect(second).rejects.toThrow('enough')
   })
 
+  it('has the reason of the signal before the first request', async () => {
+    const { items, stop, asked } = start(2n, () => true)
+    stop.abort(new Error('enough'))
+    await expect(items.next()).rejects.toThrow('enough')
+    expect(asked).toEqual([])
+  })
+
   it('aborts the requests in flight when the consumer stops', async () => {
     const { items, asked } = start(500n, (number) => number > 5n)
     for await (const { number } of items) if (number === 3n) break
