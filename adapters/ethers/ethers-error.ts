@@ -97,6 +97,12 @@ export function isAnswer(error: unknown): error is RpcError {
   return error instanceof RpcError && !((error.status ?? 200) >= 400 && refusals.includes(error.kind))
 }
 
+/** Whether the node refused the call for the size of the range or of its reply. */
+export function isTooLong(error: unknown): boolean {
+  const cause: unknown = (error as { cause?: unknown } | null)?.cause
+  return cause instanceof HexlineError && (cause.kind === 'range-too-large' || cause.kind === 'response-too-large')
+}
+
 /**
  * The whole error object of the node, since ethers' error mapping also looks into fields beyond
  * code, message and data.

@@ -3,7 +3,6 @@ import { checkLogOptions } from '../../src/bulk/get-logs.ts'
 import { decodedLogs } from '../../src/bulk/logs/decoded-logs.ts'
 import { LogStream } from '../../src/bulk/logs/log-stream.ts'
 import type { Client } from '../../src/client/client.ts'
-import { HexlineError } from '../../src/errors.ts'
 import type { Log } from '../../src/eth/objects.ts'
 
 /** A filter whose block tags ethers has resolved. */
@@ -38,12 +37,6 @@ function numberOf(tag: unknown): bigint | undefined {
 /** Whether one call may do for the range. */
 export function isShort({ from, to }: FilterRange): boolean {
   return typeof to === 'bigint' && to - from < SHORT
-}
-
-/** Whether the node refused the call for the size of the range or of its reply. */
-export function isTooLong(error: unknown): boolean {
-  const cause: unknown = (error as { cause?: unknown } | null)?.cause
-  return cause instanceof HexlineError && (cause.kind === 'range-too-large' || cause.kind === 'response-too-large')
 }
 
 /**

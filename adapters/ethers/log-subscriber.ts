@@ -1,6 +1,6 @@
 import type { EventFilter, JsonRpcProvider, LogParams } from 'ethers'
 import { isRound } from '../../src/bulk/logs/range-limits.ts'
-import { isTooLong } from './get-logs.ts'
+import { isTooLong } from './ethers-error.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
 /**

@@ -21,8 +21,9 @@ import { checkFollowOptions, type FollowOptions, type FollowRollback, rollbackOf
 import { followStream } from '../../src/follow/follow-stream.ts'
 import type { FollowJob, FollowProgress } from '../../src/follow/job.ts'
 import type { Formatted } from './format.ts'
+import { asViem } from './format-log.ts'
 import { type FormattedReceipts, formattedReader, withReceipts } from './formatted-reader.ts'
-import { asViem, selectionOf } from './logs-in-range.ts'
+import { selectionOf } from './logs-in-range.ts'
 import { streamError, withParameterName } from './stream-error.ts'
 
 /** Which logs to deliver with each block: as viem's `getLogs` selects them. */

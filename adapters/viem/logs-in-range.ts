@@ -5,13 +5,11 @@ import {
   type BlockTag,
   type ContractEventName,
   encodeEventTopics,
-  formatLog,
   type GetContractEventsParameters,
   type GetContractEventsReturnType,
   type GetLogsParameters,
   type GetLogsReturnType,
   getAbiItem,
-  numberToHex,
   parseEventLogs,
   type Log as ViemLog,
 } from 'viem'
@@ -23,6 +21,7 @@ import * as check from '../../src/check.ts'
 import type { Client as HexlineClient } from '../../src/client/client.ts'
 import { OptionError } from '../../src/errors.ts'
 import type { Log } from '../../src/eth/objects.ts'
+import { asViem } from './format-log.ts'
 import { streamError, withParameterName } from './stream-error.ts'
 
 /**
@@ -185,13 +184,4 @@ export function selectionOf({ abi, eventName, event, events, args }: Pick<Parame
 
 function topicsOf(event: AbiEvent, args: unknown): readonly unknown[] {
   return encodeEventTopics({ abi: [event], eventName: event.name, args } as never)
-}
-
-/** Older versions of viem leave the timestamp as the node sends it. */
-const formatsTimestamp = 'blockTimestamp' in formatLog({})
-
-/** The log as viem's `formatLog` makes it. */
-export function asViem(log: Log): ViemLog {
-  if (formatsTimestamp) return { ...log, blockTimestamp: log.blockTimestamp } as ViemLog
-  return (log.blockTimestamp === undefined ? log : { ...log, blockTimestamp: numberToHex(log.blockTimestamp) }) as ViemLog
 }
