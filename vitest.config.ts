@@ -109,7 +109,7 @@ export default defineConfig({
           name: 'commonjs',
           isolate: false,
           // Errors, where it matters which copy of a peer is met. The flows run at night; ranges of blocks are the same code.
-          include: [`test/adapters/*/${ALL_FLOWS ? '{*-error,flows-*}' : '*-error'}.test.ts`],
+          include: [`test/adapters/*/${ALL_FLOWS ? '{format/*-error,flows-*}' : 'format/*-error'}.test.ts`],
           exclude: [NIGHTLY],
           server: { deps: { external: [/\/dist\/cjs\//] } },
           maxWorkers: WORKERS,
@@ -123,8 +123,8 @@ export default defineConfig({
           name: 'oldest-peers',
           isolate: false,
           // All that adapters do, but for how the newest peers format blocks.
-          include: [`test/adapters/*/${ALL_FLOWS ? '*' : '{*-error,flows-{calls,events}}'}.test.ts`],
-          exclude: ['test/adapters/*/format*.test.ts', NIGHTLY],
+          include: [`test/adapters/*/${ALL_FLOWS ? '**/*' : '{format/*-error,flows-{calls,events}}'}.test.ts`],
+          exclude: ['test/adapters/*/format/{chain-format,format-block}.test.ts', NIGHTLY],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },

@@ -1,7 +1,7 @@
 import { type JsonRpcError, type JsonRpcPayload, type JsonRpcResult, makeError } from 'ethers'
 import type { Client } from '../../src/client/client.ts'
 import type { RpcError } from '../../src/errors.ts'
-import { Destroyed, errorObject, ethersError, isAnswer } from './ethers-error.ts'
+import { Destroyed, errorObject, ethersError, isAnswer } from './format/ethers-error.ts'
 import { isGetUrlRegistered } from './target.ts'
 
 type Response = JsonRpcResult | JsonRpcError

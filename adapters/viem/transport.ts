@@ -5,11 +5,11 @@ import { createClient } from '../../src/client/create-client.ts'
 import type { Endpoint } from '../../src/client/endpoint.ts'
 import { type CallSettings, settingsFrom } from '../../src/client/options.ts'
 import { CodecError, IntegrityError, RpcError } from '../../src/errors.ts'
-import { AnnouncedBlocks } from './announced-blocks.ts'
 import { callSettings, checkConfig, clientOptions, DEFAULTS, type HexlineTransportConfig } from './config.ts'
-import { type Ask, PolledFilters } from './polled-filters.ts'
-import { type Subscribe, subscribeOf } from './subscribe.ts'
-import { errorObject, viemError } from './viem-error.ts'
+import { errorObject, viemError } from './format/viem-error.ts'
+import { AnnouncedBlocks } from './live/announced-blocks.ts'
+import { type Ask, PolledFilters } from './live/polled-filters.ts'
+import { type Subscribe, subscribeOf } from './live/subscribe.ts'
 
 /**
  * A viem transport on hexline. `client.transport.client` of a viem client is the hexline client

@@ -1,7 +1,7 @@
 import { FetchRequest } from 'ethers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Channel, type ChannelOptions } from '../../../adapters/ethers/channel.ts'
-import { Destroyed } from '../../../adapters/ethers/ethers-error.ts'
+import { Destroyed } from '../../../adapters/ethers/format/ethers-error.ts'
 import { type Answer, clientOf, cut, honest, refuse, serve, silent } from '../../support/server.ts'
 
 async function setUp(answer: Answer = honest, options: Partial<ChannelOptions> = {}) {
