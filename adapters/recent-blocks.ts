@@ -31,12 +31,12 @@ export class RecentBlocks {
     return first && { number: first[0], hash: first[1] }
   }
 
-  has(number: number, hash: string): boolean {
-    return this.#hashes.get(number) === hash
+  has(number: number, hash: string | undefined): boolean {
+    return hash !== undefined && this.#hashes.get(number) === hash
   }
 
   /** Whether another block is known at this number. */
-  hasOther(number: number, hash: string): boolean {
+  hasOther(number: number, hash: string | undefined): boolean {
     const known = this.#hashes.get(number)
     return known !== undefined && known !== hash
   }

@@ -1,6 +1,6 @@
 import type { Client } from '../../../src/client/client.ts'
 import { listenOf } from '../../../src/client/internals.ts'
-import { headNumber } from '../../head-number.ts'
+import { readNumber } from '../../block-header.ts'
 
 /** Hears of new blocks. What it hears is a hint: the node has to be asked. */
 export interface Ringer {
@@ -24,7 +24,7 @@ export function bellOf(client: Client): Bell | undefined {
         // Blocks may have come before the subscription, or while there was none.
         started: () => ringer.rung(),
         gap: () => ringer.rung(),
-        notified: (head) => ringer.rung(headNumber(head)),
+        notified: (head) => ringer.rung(readNumber(head)),
         lost: () => ringer.silent(),
         // A node without subscriptions: there is still polling.
         ended: () => ringer.silent(),

@@ -1,4 +1,5 @@
 import { isError, type JsonRpcProvider, makeError, type TransactionReceipt } from 'ethers'
+import { readHeader } from '../../block-header.ts'
 import { Destroyed } from '../format/ethers-error.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { replacementOf } from './replacement.ts'
@@ -69,13 +70,14 @@ export async function waitForTransaction(
 async function isConfirmed(provider: JsonRpcProvider, { blockNumber, blockHash }: TransactionReceipt, confirms: number): Promise<boolean> {
   const numbers = Array.from({ length: confirms - 1 }, (_, i) => blockNumber + 1 + i)
   const calls = numbers.map((number) => provider.send('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]).catch(skipped))
-  const blocks = (await Promise.all(calls)) as ({ readonly hash?: unknown; readonly parentHash?: unknown } | typeof SKIPPED | null)[]
-  let parent: unknown = blockHash
+  const blocks: unknown[] = await Promise.all(calls)
+  let parent = blockHash
   return blocks.every((block) => {
     if (block === SKIPPED) return true
-    const isNext = block !== null && block.parentHash === parent
-    parent = block?.hash
-    return isNext
+    const header = readHeader(block)
+    if (header?.parentHash !== parent) return false
+    parent = header.hash
+    return true
   })
 }
 

@@ -1,4 +1,4 @@
-import { headNumber } from '../../head-number.ts'
+import { readNumber } from '../../block-header.ts'
 
 /** Numbers to remember: far more blocks than a watcher is behind. */
 const MOST = 256
@@ -14,7 +14,7 @@ export class AnnouncedBlocks {
 
   /** Takes a head, as the node sent it. */
   add(head: unknown): void {
-    const number = headNumber(head)
+    const number = readNumber(head)
     if (number === undefined) return
     this.#numbers.delete(number)
     this.#numbers.add(number)

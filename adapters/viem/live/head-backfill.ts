@@ -1,14 +1,11 @@
 import type { Client as HexlineClient } from '../../../src/client/client.ts'
 import { IntegrityError, MalformedReplyError } from '../../../src/errors.ts'
-import { headNumber } from '../../head-number.ts'
+import { type BlockHeader, readHeader } from '../../block-header.ts'
 import { RecentBlocks } from '../../recent-blocks.ts'
 import { caughtUp } from './caught-up.ts'
 
 /** A block's header, and as the node sent it. */
-interface Head {
-  readonly number: number
-  readonly hash: string
-  readonly parentHash: unknown
+interface Head extends BlockHeader {
   readonly raw: unknown
 }
 
@@ -105,7 +102,7 @@ export class HeadBackfill {
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {
       const count = Math.min(AT_A_TIME, to - from + 1)
       for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) {
-        if (isChecked && this.#blocks.hasOther(head.number - 1, String(head.parentHash))) return false
+        if (isChecked && this.#blocks.hasOther(head.number - 1, head.parentHash)) return false
         this.#pass(head)
       }
     }
@@ -118,7 +115,7 @@ export class HeadBackfill {
    */
   #dropOld(held: unknown[]): void {
     const known = held.findLastIndex((raw) => {
-      const head = readHead(raw)
+      const head = readHeader(raw)
       return head !== undefined && this.#blocks.has(head.number, head.hash)
     })
     dropFirst(held, known + 1)
@@ -133,7 +130,7 @@ export class HeadBackfill {
     }
     const { number, hash, parentHash } = head
     if (this.#blocks.has(number, hash)) return true
-    if (this.#blocks.has(number - 1, String(parentHash))) {
+    if (this.#blocks.has(number - 1, parentHash)) {
       this.#pass(head)
       return true
     }
@@ -160,11 +157,10 @@ export class HeadBackfill {
 
 /** Drops the first heads. What is no head is passed on as it is. */
 function dropFirst(held: unknown[], count: number): void {
-  held.unshift(...held.splice(0, count).filter((raw) => readHead(raw) === undefined))
+  held.unshift(...held.splice(0, count).filter((raw) => readHeader(raw) === undefined))
 }
 
 function readHead(raw: unknown): Head | undefined {
-  const { hash, parentHash } = (raw ?? {}) as { readonly hash?: unknown; readonly parentHash?: unknown }
-  const number = headNumber(raw)
-  return number !== undefined && typeof hash === 'string' ? { number, hash, parentHash, raw } : undefined
+  const header = readHeader(raw)
+  return header && { ...header, raw }
 }
