@@ -1,4 +1,5 @@
 import { type JsonRpcProvider, type LogParams, makeError } from 'ethers'
+import { type BlockHeader, readHeader } from '../../block-header.ts'
 import { RecentBlocks } from '../../recent-blocks.ts'
 import { type Events, lastBlockOf, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
@@ -21,12 +22,8 @@ const LATE_MS = 500
 /** A subscription begins with the hashes of this many blocks below the first one. */
 const PARENTS = 7
 
-/** A block, as far as it links a chain. */
-interface Header {
-  readonly number: number
-  readonly hash: string
-  readonly parentHash: string
-}
+/** A block whose parent is known. */
+type Header = BlockHeader & { readonly parentHash: string }
 
 /**
  * Requests the logs of new blocks with `eth_getLogs`, each once, and those of blocks that replace
@@ -214,11 +211,10 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
 
   async #headerOf(block: number | 'latest'): Promise<Header | undefined> {
     const tag = block === 'latest' ? block : `0x${block.toString(16)}`
-    const raw = (await this.provider.send('eth_getBlockByNumber', [tag, false])) as { [K in keyof Header]?: unknown } | null
+    const raw: unknown = await this.provider.send('eth_getBlockByNumber', [tag, false])
     if (raw === null) return undefined
-    const { hash, parentHash } = raw
-    const number = Number(raw.number)
-    if (!Number.isSafeInteger(number) || typeof hash !== 'string' || typeof parentHash !== 'string')
+    const { number, hash, parentHash } = readHeader(raw) ?? {}
+    if (number === undefined || hash === undefined || parentHash === undefined)
       throw makeError('a block must have a number, a hash and the hash of its parent', 'BAD_DATA', { value: tag })
     return { number, hash, parentHash }
   }

@@ -128,6 +128,20 @@ describe('logs of new blocks', () => {
     await eventually(() => expect(seen).toEqual(logsFrom(chain, 6)))
   })
 
+  it('do not include those from before the subscription, where the head at the start has no number', async () => {
+    const { chain, provider, subscriber, seen, announce } = await make()
+    const { raw } = chain.blocks.at(-1) ?? {}
+    chain.answers.set('eth_getBlockByNumber', () => ({ ...raw, number: null }))
+    subscriber.start()
+    await chain.server.received(1)
+    await provider.send('eth_chainId', [])
+    chain.answers.delete('eth_getBlockByNumber')
+    chain.mine()
+    announce(6)
+    await eventually(() => expect(seen).toContain(logsFrom(chain, 6)[0]))
+    expect(seen).toEqual(logsFrom(chain, 6))
+  })
+
   it('that the node has later than the block come with the next one, from the last 60 blocks', async () => {
     const { chain, seen, announce } = await setUp()
     chain.answers.set('eth_getLogs', () => [])
