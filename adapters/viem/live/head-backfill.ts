@@ -1,13 +1,8 @@
 import type { Client as HexlineClient } from '../../../src/client/client.ts'
-import { IntegrityError, MalformedReplyError } from '../../../src/errors.ts'
-import { type BlockHeader, readHeader } from '../../block-header.ts'
+import { readHeader } from '../../block-header.ts'
 import { RecentBlocks } from '../../recent-blocks.ts'
 import { caughtUp } from './caught-up.ts'
-
-/** A block's header, and as the node sent it. */
-interface Head extends BlockHeader {
-  readonly raw: unknown
-}
+import { type Head, headerAt, readHead } from './header-at.ts'
 
 /** Missed blocks that are requested at a time. */
 const AT_A_TIME = 32
@@ -41,7 +36,7 @@ export class HeadBackfill {
 
   /** Before the subscription, which covers the blocks after this one. */
   async start(): Promise<void> {
-    const { number, hash } = await this.#headAt('latest')
+    const { number, hash } = await headerAt(this.#client, 'latest')
     this.#blocks.add(number, hash)
   }
 
@@ -95,13 +90,18 @@ export class HeadBackfill {
    * not the block before it, and returns false: the chain was replaced meanwhile.
    */
   async #fetch(isChecked: boolean): Promise<boolean> {
-    const latest = await caughtUp(this.#client, this.#blocks.last?.number ?? 0, async () => (await this.#headAt('latest')).number, this.#stopping.signal)
-    const kept = await this.#blocks.newestKept(async (number) => (number > latest ? undefined : (await this.#headAt(number)).hash))
+    const latest = await caughtUp(
+      this.#client,
+      this.#blocks.last?.number ?? 0,
+      async () => (await headerAt(this.#client, 'latest')).number,
+      this.#stopping.signal,
+    )
+    const kept = await this.#blocks.newestKept(async (number) => (number > latest ? undefined : (await headerAt(this.#client, number)).hash))
     // Another endpoint may have more.
     const to = Math.max(latest, this.#told)
     for (let from = kept + 1; from <= to; from += AT_A_TIME) {
       const count = Math.min(AT_A_TIME, to - from + 1)
-      for (const head of await Promise.all(Array.from({ length: count }, (_, i) => this.#headAt(from + i)))) {
+      for (const head of await Promise.all(Array.from({ length: count }, (_, i) => headerAt(this.#client, from + i)))) {
         if (isChecked && this.#blocks.hasOther(head.number - 1, head.parentHash)) return false
         this.#pass(head)
       }
@@ -143,24 +143,9 @@ export class HeadBackfill {
     this.#blocks.add(number, hash)
     this.#deliver(raw)
   }
-
-  async #headAt(block: number | 'latest'): Promise<Head> {
-    const method = 'eth_getBlockByNumber'
-    const params = [block === 'latest' ? block : `0x${block.toString(16)}`, false]
-    const reply = await this.#client.send({ method, params, required: true })
-    const head = readHead(reply.take())
-    if (head === undefined) throw new MalformedReplyError(`${method}: the block has no number or no hash`, { method })
-    if (block === 'latest' || head.number === block) return head
-    throw new IntegrityError(`requested block ${block}, but received block ${head.number}`)
-  }
 }
 
 /** Drops the first heads. What is no head is passed on as it is. */
 function dropFirst(held: unknown[], count: number): void {
   held.unshift(...held.splice(0, count).filter((raw) => readHeader(raw) === undefined))
-}
-
-function readHead(raw: unknown): Head | undefined {
-  const header = readHeader(raw)
-  return header && { ...header, raw }
 }

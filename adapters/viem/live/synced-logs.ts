@@ -6,6 +6,7 @@ import type { Client as HexlineClient } from '../../../src/client/client.ts'
 import { IntegrityError } from '../../../src/errors.ts'
 import { caughtUp } from './caught-up.ts'
 import { DeliveredLogs, keyOf, numberOf, type RawLog } from './delivered-logs.ts'
+import { headerAt } from './header-at.ts'
 
 export interface RawFilter {
   readonly address?: Address | Address[] | undefined
@@ -186,18 +187,11 @@ export class SyncedLogs {
     const there = new Set(logs.map(({ blockHash }) => blockHash))
     const others = this.#delivered.newestFirst(from).filter((log) => !keys.has(keyOf(log)) && !there.has(log.blockHash))
     const hashes = new Map(others.map((log) => [log.blockHash, numberOf(log) as number]))
-    const isThere = async ([hash, number]: [unknown, number]) => number <= to && (await this.#hashAt(number)) === hash
+    const isThere = async ([hash, number]: [unknown, number]) => number <= to && (await headerAt(this.#client, number)).hash === hash
     const areThere = await Promise.all([...hashes].map(isThere))
     // A node that lags behind gives no logs of a block that it does not have yet.
     if (!isFinal && areThere.includes(true)) throw new IntegrityError('logs are missing of blocks that the node has')
     const gone = new Set([...hashes.keys()].filter((_, i) => !areThere[i]))
     for (const log of others) if (gone.has(log.blockHash)) this.remove(log)
-  }
-
-  async #hashAt(number: number): Promise<unknown> {
-    const reply = await this.#client.send({ method: 'eth_getBlockByNumber', params: [`0x${number.toString(16)}`, false], required: true })
-    const { hash, number: given } = (reply.take() ?? {}) as { readonly hash?: unknown; readonly number?: unknown }
-    if (given !== undefined && Number(given) !== number) throw new IntegrityError(`requested block ${number}, but received another one`)
-    return hash
   }
 }

@@ -315,6 +315,16 @@ describe('logs of replaced blocks', () => {
     expect([delivered, errors]).toEqual([from(chain, 6), []])
   })
 
+  test('are not removed because a node gives a block without a hash', async () => {
+    const { chain, backfill, delivered, errors, notify } = await setUp()
+    chain.mine(4)
+    for (const number of [6, 7, 8]) notify(number)
+    chain.answers.set('eth_getLogs', () => [])
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => (tag === '0x9' ? chain.blocks[9]?.raw : { number: tag }))
+    await backfill.fill()
+    expect([delivered, errors.map(String)]).toEqual([[12, 13, 14, 15, 16, 17], [expect.stringContaining('no hash')]])
+  })
+
   test('are removed after a while where the node does not say that they are', async () => {
     const { chain, backfill, delivered, notify } = await setUp(1)
     chain.mine(3)
