@@ -120,7 +120,7 @@ class PolledFilter {
       (error) => {
         this.#failure = error
       },
-      { refetches: true },
+      'owner',
     )
   }
 

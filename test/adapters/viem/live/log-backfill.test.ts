@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { LogBackfill } from '../../../../adapters/viem/live/log-backfill.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { holdTime } from '../../../support/held-time.ts'
 import { type LiveBlock, type LiveLog, liveChain } from '../../../support/live-chain.ts'
 import { clientOf } from '../../../support/server.ts'
+
+/** How long after the first fill the second one is, in ms. It doubles after each failure. */
+const AGAIN_MS = 1_000
 
 /** The number that tells a log from all others; negative for a removed one. */
 const nameOf = ({ data, removed }: LiveLog) => (removed ? -1 : 1) * Number(data)
@@ -10,7 +14,7 @@ const nameOf = ({ data, removed }: LiveLog) => (removed ? -1 : 1) * Number(data)
 /**
  * A back-fill whose notifications the test makes. The first log that it is to deliver is number 12.
  */
-async function setUp(againMs?: number) {
+async function setUp() {
   const chain = await liveChain({ logsPerBlock: 2 })
   const client = clientOf(chain.server.url, { retry: { baseDelayMs: 1, maxDelayMs: 2, attempts: 2 } })
   const delivered: number[] = []
@@ -20,10 +24,9 @@ async function setUp(againMs?: number) {
     {},
     (log) => delivered.push(nameOf(log as LiveLog)),
     (error) => errors.push(error),
-    againMs === undefined ? {} : { againMs },
   )
   await backfill.start()
-  /** Far longer than the shortest time after which logs are fetched again. */
+  /** Makes calls of its own, in which any other call would be seen. */
   const expectNoCalls = async () => {
     const asked = () => chain.calls.filter((method) => method !== 'eth_chainId').length
     const before = asked()
@@ -110,44 +113,54 @@ describe('logs', () => {
   })
 
   test('that a node which lags gave nothing of are fetched a second time', async () => {
-    const { chain, backfill, delivered, expectNoCalls } = await setUp(1)
+    const time = holdTime()
+    const { chain, backfill, delivered, expectNoCalls } = await setUp()
     chain.mine(3)
     let head = 7
     chain.answers.set('eth_blockNumber', () => `0x${head.toString(16)}`)
     await backfill.fill()
     expect(delivered).toEqual([12, 13, 14, 15])
     head = 8
+    await time.pass(AGAIN_MS)
     await eventually(() => expect(delivered).toEqual(from(chain, 6)))
     await eventually(() => expect(backfill.isSettled).toBe(true))
     // After that, only with another gap.
+    await time.pass(8 * AGAIN_MS)
     await expectNoCalls()
   })
 
   test('that a node which lags gave nothing of are fetched by the next poll, and not before', async () => {
-    const { chain, backfill, delivered, expectNoCalls } = await setUp(1)
+    const time = holdTime()
+    const { chain, backfill, delivered, expectNoCalls } = await setUp()
     chain.mine(3)
     chain.answers.set('eth_blockNumber', () => '0x7')
     await backfill.poll()
     chain.answers.delete('eth_blockNumber')
+    await time.pass(8 * AGAIN_MS)
     await expectNoCalls()
     await backfill.poll()
     expect(delivered).toEqual(from(chain, 6))
   })
 
   test('of more blocks than are kept come once, where fetching them the second time fails', async () => {
-    const { chain, backfill, delivered, errors } = await setUp(1)
+    const time = holdTime()
+    const { chain, backfill, delivered, errors } = await setUp()
     chain.mine(200)
     await backfill.fill()
     expect(delivered).toEqual(from(chain, 6))
     chain.answers.set('eth_getLogs', () => 'nonsense')
+    await time.pass(AGAIN_MS)
     await eventually(() => expect(errors).not.toEqual([]))
     chain.answers.delete('eth_getLogs')
+    await time.pass(2 * AGAIN_MS)
     await eventually(() => expect(backfill.isSettled).toBe(true))
     expect(delivered).toEqual(from(chain, 6))
   })
 
   test('that cannot be fetched are fetched again at once if another gap came meanwhile', async () => {
-    const { chain, backfill, delivered, errors } = await setUp(600_000)
+    // The second fill is not the timer's.
+    holdTime()
+    const { chain, backfill, delivered, errors } = await setUp()
     chain.answers.set('eth_blockNumber', () => (errors.length === 0 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
     chain.mine(2)
     backfill.fill()
@@ -157,10 +170,15 @@ describe('logs', () => {
   })
 
   test('that cannot be fetched are fetched again after a while, also if nothing comes', async () => {
-    const { chain, backfill, delivered, errors } = await setUp(1)
+    const time = holdTime()
+    const { chain, backfill, delivered, errors } = await setUp()
     chain.answers.set('eth_blockNumber', () => (errors.length < 3 ? 'nonsense' : `0x${(chain.blocks.length - 1).toString(16)}`))
     chain.mine(2)
-    await backfill.fill()
+    void backfill.fill()
+    for (let failures = 1; failures <= 3; failures++) {
+      await eventually(() => expect(errors).toHaveLength(failures))
+      await time.pass(AGAIN_MS * 2 ** failures)
+    }
     await eventually(() => expect(delivered).toEqual(from(chain, 6)))
     expect(errors).toHaveLength(3)
   })
@@ -178,7 +196,9 @@ describe('logs', () => {
   })
 
   test('after blocks that can never be fetched are not kept for ever', async () => {
-    const { chain, backfill, delivered, errors, logsOf } = await setUp(600_000)
+    // No other fill begins meanwhile.
+    holdTime()
+    const { chain, backfill, delivered, errors, logsOf } = await setUp()
     chain.answers.set('eth_blockNumber', () => 'nonsense')
     backfill.fill()
     await eventually(() => expect(errors).toHaveLength(1))
@@ -326,11 +346,13 @@ describe('logs of replaced blocks', () => {
   })
 
   test('are removed after a while where the node does not say that they are', async () => {
-    const { chain, backfill, delivered, notify } = await setUp(1)
+    const time = holdTime()
+    const { chain, backfill, delivered, notify } = await setUp()
     chain.mine(3)
     for (const number of [6, 7, 8]) notify(number)
     chain.reorganise(2, 2)
     backfill.notified(chain.blocks[7]?.logs[0])
+    await time.pass(AGAIN_MS)
     await eventually(() => expect(netOf(delivered)).toEqual(from(chain, 6)))
   })
 
