@@ -1,6 +1,7 @@
 import { isError, type JsonRpcProvider, type LogParams } from 'ethers'
 import { RpcError } from '../../../src/errors.ts'
 import { isFilterGone, namesFilter } from '../../filter-gone.ts'
+import { keyOf, type RawLog } from '../../raw-log.ts'
 import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
 
@@ -19,6 +20,14 @@ interface Filter {
   readonly events?: Events
 }
 
+/** Logs that were lost with the filter, or with the reply to a poll. */
+interface Missed {
+  /** Their first block. */
+  readonly from: number
+  /** The block at which they are requested for the last time; undefined before the first time. */
+  readonly until: number | undefined
+}
+
 /**
  * Subscribes through a filter of the node, polled at each block, as ethers' own subscriber does.
  * After a failure, the next block tries again, and requests the logs since the last poll. If the
@@ -34,10 +43,8 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   #first: number | undefined
   /** The last block whose changes were read. */
   #done: number | undefined
-  /** The first block whose logs were lost with the filter, or with the reply to a poll. */
-  #missedFrom: number | undefined
-  /** The block at which they are requested for the last time; undefined before the first. */
-  #missedUntil: number | undefined
+  /** Undefined while no logs are missing. */
+  #missed: Missed | undefined
   /**
    * The blocks of logs that came, by key, for recent blocks. Logs that were requested in place of
    * lost ones may come again from the filter, and the other way round.
@@ -66,8 +73,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
     this.#unread = []
     this.#first = undefined
     this.#done = undefined
-    this.#missedFrom = undefined
-    this.#missedUntil = undefined
+    this.#missed = undefined
     this.#came.clear()
     const id = this.#id
     this.#id = undefined
@@ -95,11 +101,11 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       // At the end of a pause, a node that is behind may name the head.
       newest = block ?? (head === undefined ? undefined : Math.max(head, this.#done ?? head))
       if (newest !== undefined) this.#first ??= block ?? newest + 1
-      if (this.#missedFrom !== undefined && events !== undefined) {
+      if (this.#missed !== undefined && events !== undefined) {
         // The next block tries again.
         if (newest === undefined) return
         // Before the filter is read: it may be lost again.
-        await this.#takeMissed(events, this.#missedFrom, newest)
+        await this.#takeMissed(events, this.#missed, newest)
         if (this.#id !== id) return
       }
       const changes = (await provider.send('eth_getFilterChanges', [known])) as unknown[]
@@ -125,16 +131,16 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /** Requests the logs that were lost, at a head of `newest`, and takes them. */
-  async #takeMissed({ filter }: Events, missedFrom: number, newest: number): Promise<void> {
+  async #takeMissed({ filter }: Events, { from, until }: Missed, newest: number): Promise<void> {
     const { provider } = this
     const id = this.#id
     // The head once the filter is installed: its first block may be later than the one that was
     // announced.
     const last = Math.max(newest, Number(await provider.send('eth_blockNumber', [])))
-    const missed = await logsOf(provider, filter, this.#lookBack(missedFrom), last)
+    const missed = await logsOf(provider, filter, this.#lookBack(from), last)
     if (this.#id !== id) return
-    this.#missedUntil ??= last + MOST_LAG
-    this.#missedFrom = newest < this.#missedUntil ? Math.max(missedFrom, last + 1 - WINDOW) : undefined
+    const end = until ?? last + MOST_LAG
+    this.#missed = newest < end ? { from: Math.max(from, last + 1 - WINDOW), until: end } : undefined
     this.#take(missed, newest, true)
   }
 
@@ -152,8 +158,9 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
   }
 
   /** Only the filter can tell that a block has come back which it said was removed. */
-  #isNew({ blockNumber, blockHash, logIndex, removed }: RawLog, isRequested: boolean): boolean {
-    const key = `${blockHash}:${logIndex}`
+  #isNew(log: RawLog, isRequested: boolean): boolean {
+    const { blockNumber, removed } = log
+    const key = keyOf(log)
     const known = this.#came.get(key)
     const isRemoved = removed === true
     if (!isRemoved && known !== undefined && (isRequested || !known.isRemoved)) return false
@@ -175,17 +182,10 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
    */
   #miss(newest: number | undefined): void {
     const done = this.#done ?? newest
-    const next = this.#missedFrom ?? (done === undefined ? undefined : done + 1)
-    this.#missedFrom = next !== undefined && newest !== undefined && newest + 1 < next ? newest : next
-    this.#missedUntil = undefined
+    const next = this.#missed?.from ?? (done === undefined ? undefined : done + 1)
+    const from = next !== undefined && newest !== undefined && newest + 1 < next ? newest : next
+    this.#missed = from === undefined ? undefined : { from, until: undefined }
   }
-}
-
-interface RawLog {
-  readonly blockNumber?: string
-  readonly blockHash?: string
-  readonly logIndex?: string
-  readonly removed?: boolean
 }
 
 function isLost(error: unknown): boolean {

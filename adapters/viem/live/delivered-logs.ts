@@ -1,10 +1,4 @@
-/** A log as the node sent it. */
-export interface RawLog {
-  readonly blockNumber?: string | null
-  readonly blockHash?: string | null
-  readonly logIndex?: string | null
-  readonly removed?: boolean
-}
+import { keyOf, type RawLog } from '../../raw-log.ts'
 
 /** The logs of the last blocks that a subscriber has, each once. */
 export class DeliveredLogs {
@@ -70,14 +64,4 @@ export class DeliveredLogs {
       this.#blocks.delete(each)
     }
   }
-}
-
-/** Tells a log from all others of a chain and its branches. */
-export function keyOf({ blockHash, logIndex }: RawLog): string {
-  return `${blockHash}:${logIndex}`
-}
-
-/** Undefined for a log of a pending block. */
-export function numberOf({ blockNumber }: RawLog): number | undefined {
-  return typeof blockNumber === 'string' ? Number(blockNumber) : undefined
 }

@@ -11,6 +11,14 @@ const ATTEMPTS = 4
 /** Notifications that wait while missed blocks are fetched. More are fetched, too. */
 const MOST_HELD = 1_000
 
+/** Missed heads are being fetched. */
+interface Fill {
+  /** Notifications that have come since then. */
+  readonly held: unknown[]
+  /** More has been missed since then. */
+  isOutdated: boolean
+}
+
 /**
  * The heads of a subscription, with those that it has missed: each once, in the order of the chain.
  * A head without its parent shows that others are missing, also where no socket was lost. After a
@@ -22,9 +30,8 @@ export class HeadBackfill {
   readonly #onError: (error: unknown) => void
   readonly #stopping = new AbortController()
   readonly #blocks = new RecentBlocks()
-  /** Notifications that came while missed heads are being fetched; undefined while they are not. */
-  #held: unknown[] | undefined
-  #isMissing = false
+  /** Undefined while no missed heads are being fetched. */
+  #fill: Fill | undefined
   /** A block that was announced: the chain goes on at least up to it. */
   #told = 0
 
@@ -41,46 +48,49 @@ export class HeadBackfill {
   }
 
   notified(raw: unknown): void {
-    if (this.#held !== undefined) {
-      if (this.#held.length < MOST_HELD) this.#held.push(raw)
-      else this.#isMissing = true
-    } else if (!this.#place(raw)) void this.#fill([raw])
+    const fill = this.#fill
+    if (fill === undefined) {
+      if (!this.#place(raw)) void this.#run([raw])
+    } else if (fill.held.length < MOST_HELD) fill.held.push(raw)
+    else fill.isOutdated = true
   }
 
   /** Something may have been missed: it is delivered before what comes now. */
   fill(): void {
-    this.#isMissing = true
-    if (this.#held === undefined) void this.#fill([])
+    const fill = this.#fill
+    if (fill === undefined) return void this.#run([])
+    fill.isOutdated = true
     // What was announced before is fetched, too, unless it was replaced.
-    else dropFirst(this.#held, this.#held.length)
+    dropFirst(fill.held, fill.held.length)
   }
 
   stop(): void {
     this.#stopping.abort(new Error('unsubscribed'))
   }
 
-  async #fill(held: unknown[]): Promise<void> {
-    this.#held = held
+  async #run(held: unknown[]): Promise<void> {
+    const fill: Fill = { held, isOutdated: false }
+    this.#fill = fill
     try {
       let attemptsLeft = ATTEMPTS
       do {
-        this.#isMissing = false
+        fill.isOutdated = false
         if (!(await this.#fetch(attemptsLeft > 1))) {
           attemptsLeft--
-          this.#isMissing = true
+          fill.isOutdated = true
         }
         this.#dropOld(held)
-        while (held.length > 0 && !this.#isMissing) {
+        while (held.length > 0 && !fill.isOutdated) {
           // One that still has no place was replaced, unless the chain has grown up to it.
-          if (!this.#place(held[0]) && this.#told > (this.#blocks.last?.number ?? 0)) this.#isMissing = true
+          if (!this.#place(held[0]) && this.#told > (this.#blocks.last?.number ?? 0)) fill.isOutdated = true
           else held.shift()
         }
-      } while (this.#isMissing)
+      } while (fill.isOutdated)
     } catch (error) {
       // The next notification shows that heads are missing.
       if (!this.#stopping.signal.aborted) this.#onError(error)
     } finally {
-      this.#held = undefined
+      this.#fill = undefined
       this.#told = 0
     }
   }

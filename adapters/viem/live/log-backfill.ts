@@ -1,7 +1,7 @@
 import type { Client as HexlineClient } from '../../../src/client/client.ts'
 import { clockOf, napOf } from '../../../src/client/internals.ts'
 import { IntegrityError } from '../../../src/errors.ts'
-import { numberOf, type RawLog } from './delivered-logs.ts'
+import { numberOf, type RawLog } from '../../raw-log.ts'
 import { Gap } from './gap.ts'
 import { RefillTimer } from './refill-timer.ts'
 import { type RawFilter, type SyncedBlocks, SyncedLogs } from './synced-logs.ts'

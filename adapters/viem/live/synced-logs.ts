@@ -4,8 +4,9 @@ import { copiedLogs } from '../../../src/bulk/logs/log-lines.ts'
 import { LogStream } from '../../../src/bulk/logs/log-stream.ts'
 import type { Client as HexlineClient } from '../../../src/client/client.ts'
 import { IntegrityError } from '../../../src/errors.ts'
+import { keyOf, numberOf, type RawLog } from '../../raw-log.ts'
 import { caughtUp } from './caught-up.ts'
-import { DeliveredLogs, keyOf, numberOf, type RawLog } from './delivered-logs.ts'
+import { DeliveredLogs } from './delivered-logs.ts'
 import { headerAt } from './header-at.ts'
 
 export interface RawFilter {
