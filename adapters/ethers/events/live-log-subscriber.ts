@@ -39,7 +39,6 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   #begun: Promise<void> | undefined
   /** The first block that was announced in this round. */
   #announced: number | undefined
-  readonly #lateMs: number
   /** The first block of the subscription, or the lowest that was replaced since. */
   #first = 0
   /**
@@ -52,10 +51,9 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
   /** The logs that were emitted, by block hash. */
   #emitted = new Map<string, { readonly number: number; readonly indices: Set<unknown> }>()
 
-  constructor(provider: JsonRpcProvider, events: Events, lateMs = LATE_MS) {
+  constructor(provider: JsonRpcProvider, events: Events) {
     super(provider)
     this.#events = events
-    this.#lateMs = lateMs
   }
 
   protected override begin(): void {
@@ -69,7 +67,7 @@ export class LiveLogSubscriber extends OnBlockSubscriber {
     if (round !== this.round || head === undefined) return
     // A reply that came during the pause was dropped, and no further event announces its blocks.
     if (this.#from !== undefined) return this.pollAt(head.number)
-    const isLate = performance.now() - began >= this.#lateMs
+    const isLate = performance.now() - began >= LATE_MS
     this.#first = isLate ? Math.min(head.number + 1, this.#announced ?? head.number + 1) : head.number + 1
     this.#from = this.#first
     this.#addStart(head)

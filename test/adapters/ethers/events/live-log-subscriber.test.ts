@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { LogParams } from 'ethers'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { LiveLogSubscriber } from '../../../../adapters/ethers/events/live-log-subscriber.ts'
 import { collector } from '../../../support/ethers-flows.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { holdTime } from '../../../support/held-time.ts'
 import { liveChain } from '../../../support/live-chain.ts'
 import { RecordingProvider } from '../../../support/recording-provider.ts'
 
@@ -11,7 +12,7 @@ import { RecordingProvider } from '../../../support/recording-provider.ts'
  * A chain with a log in each block, from block 6 on, a provider whose block events the test makes,
  * and a subscriber that has not been started.
  */
-async function make(lateMs?: number) {
+async function make() {
   const chain = await liveChain()
   const provider = new RecordingProvider(chain.server.url)
   let listener = (_: number) => {}
@@ -22,7 +23,7 @@ async function make(lateMs?: number) {
   provider.off = async () => provider
   const seen = collector<string>(Number.POSITIVE_INFINITY)
   const events = { filter: {}, emit: (log: LogParams) => seen.add(`${Number(log.blockNumber)}:${Number(log.data)}`) }
-  const subscriber = new LiveLogSubscriber(provider, events, lateMs)
+  const subscriber = new LiveLogSubscriber(provider, events)
   return { chain, provider, subscriber, seen: seen.values, announce: (block: number) => listener(block) }
 }
 
@@ -120,8 +121,13 @@ describe('logs of new blocks', () => {
   })
 
   it('come from the first block that was announced, where the head at the start is answered late', async () => {
-    const { chain, subscriber, seen, announce } = await make(0)
+    holdTime()
+    const { chain, subscriber, seen, announce } = await make()
     chain.mine(2)
+    chain.answers.set('eth_getBlockByNumber', ([tag]) => {
+      if (tag === 'latest') vi.advanceTimersByTime(500)
+      return (tag === 'latest' ? chain.blocks.at(-1) : chain.blocks[Number(tag)])?.raw
+    })
     subscriber.start()
     announce(6)
     announce(7)
