@@ -5,6 +5,7 @@ import type { Endpoint } from '../../src/client/endpoint.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { nodeUrl } from '../../src/eth/chains.ts'
+import { DEFAULTS } from '../../src/rpc/defaults.ts'
 
 /** What a provider connects to. */
 export type Target = Endpoint | readonly Endpoint[] | FetchRequest | Client
@@ -71,7 +72,9 @@ export function isGetUrlRegistered(): boolean {
 
 /** The timeout, unless it is ethers' default of five minutes. */
 function timesOf({ timeout }: FetchRequest): ClientOptions {
-  return timeout === ETHERS_TIMEOUT ? {} : { timeoutMs: timeout, deadlineMs: Math.max(120_000, 4 * (timeout + 10_000)) }
+  return timeout === ETHERS_TIMEOUT
+    ? {}
+    : { timeoutMs: timeout, deadlineMs: Math.max(DEFAULTS.deadlineMs, DEFAULTS.attempts * (timeout + DEFAULTS.maxDelayMs)) }
 }
 
 function urlOf(endpoint: Endpoint | undefined): string | undefined {

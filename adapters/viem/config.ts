@@ -3,6 +3,7 @@ import * as check from '../../src/check.ts'
 import type { CallSettings, ClientOptions } from '../../src/client/options.ts'
 import { OptionError } from '../../src/errors.ts'
 import { isSafe } from '../../src/eth/methods.ts'
+import { DEFAULTS as OF_CALLS } from '../../src/rpc/defaults.ts'
 import { show } from '../../src/text.ts'
 import { LONGEST_TIMER } from '../../src/wait/clock.ts'
 
@@ -77,8 +78,8 @@ const REFUSED = {
   rank: 'hexline always ranks endpoints',
 } as const
 
-/** Defaults of the transport. */
-export const DEFAULTS = { retryCount: 3, retryDelay: 150, timeout: 30_000 } as const
+/** Defaults of the transport: those of calls, under viem's names. */
+export const DEFAULTS = { retryCount: OF_CALLS.attempts - 1, retryDelay: OF_CALLS.baseDelayMs, timeout: OF_CALLS.timeoutMs } as const
 
 /**
  * Checks the transport's own options. With a client, which has its own options, client options are
@@ -113,7 +114,7 @@ export function clientOptions(config: Config): ClientOptions {
     headers,
     retry: { attempts: retryCount + 1, baseDelayMs: Math.max(retryDelay, 1), maxDelayMs: longestDelay(retryDelay) },
     timeoutMs: timeoutMs(timeout) ?? DEFAULTS.timeout,
-    deadlineMs: deadlineMs ?? Math.max(120_000, (timeout ?? 0) + 10_000),
+    deadlineMs: deadlineMs ?? Math.max(OF_CALLS.deadlineMs, (timeout ?? 0) + 10_000),
   }
 }
 
@@ -142,12 +143,12 @@ export function callSettings({ config, factory, call }: CallConfig, ownsClient: 
   const hasDeadline = ownsClient && config.deadlineMs === undefined && timeout !== undefined
   // What waits has the deadline that it would have with the transport's own retries.
   const forDeadline = waits ? ofTransport : retryCount
-  const needed = hasDeadline ? longestMs(attemptsFor(forDeadline) ?? 4, checkMs('timeout', timeout), config.retryDelay) : 0
+  const needed = hasDeadline ? longestMs(attemptsFor(forDeadline) ?? OF_CALLS.attempts, checkMs('timeout', timeout), config.retryDelay) : 0
   // Given together, they set how long a call may take in all.
   const isExplicit = hasDeadline && forDeadline !== undefined
   return {
     ...defined({ attempts, timeoutMs: timeoutMs(checkMs('timeout', timeout)), signal: call.signal }),
-    ...((needed > 120_000 || isExplicit) && { deadlineMs: needed }),
+    ...((needed > OF_CALLS.deadlineMs || isExplicit) && { deadlineMs: needed }),
     // viem's `fallback` asks for no retries, so that it can try its next transport at once.
     ...(factory.retryCount === 0 ? { whilePaused: 'fail' } : waits && { whilePaused: 'wait' }),
   }
@@ -166,7 +167,7 @@ function mayWait(ofTransport: number | undefined, { method, retryCount }: CallCo
 }
 
 /** The longest time that all attempts, and the waits before and between them, can take, in ms. */
-function longestMs(attempts: number, timeout: number, retryDelay = 150): number {
+function longestMs(attempts: number, timeout: number, retryDelay: number = OF_CALLS.baseDelayMs): number {
   if (timeout === 0) return HOUR
   const delay = Math.max(retryDelay, 1)
   return attempts * timeout + Math.min(attempts * longestDelay(delay), delay * (2 ** attempts - 1))
@@ -174,7 +175,7 @@ function longestMs(attempts: number, timeout: number, retryDelay = 150): number 
 
 /** The longest wait between two attempts, in ms. */
 function longestDelay(retryDelay: number): number {
-  return Math.max(retryDelay, 10_000)
+  return Math.max(retryDelay, OF_CALLS.maxDelayMs)
 }
 
 const HOUR = 3_600_000
