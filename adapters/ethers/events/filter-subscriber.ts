@@ -4,6 +4,7 @@ import { isFilterGone, namesFilter } from '../../filter-gone.ts'
 import { keyOf, type RawLog } from '../../raw-log.ts'
 import { type Events, eventsOf, LogSubscriber, logsOf, WINDOW } from './log-subscriber.ts'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
+import { report } from './report.ts'
 
 /**
  * Lost logs are requested again until the chain is this many blocks longer: the node that answered
@@ -124,7 +125,7 @@ export class FilterSubscriber extends OnBlockSubscriber<undefined> {
       if (!isMade || isLost(error)) this.#id = undefined
       // The node may have sent changes that never came.
       if (isMade) this.#miss(newest)
-      void provider.emit('error', error)
+      report(provider, error)
     }
     if (!this.isRunning) return
     for (const change of this.#unread.splice(0)) this.#filter.emit(change)

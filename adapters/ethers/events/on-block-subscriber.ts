@@ -1,5 +1,6 @@
 import type { JsonRpcProvider, Subscriber } from 'ethers'
 import { oneAtATime } from './one-at-a-time.ts'
+import { report } from './report.ts'
 
 /**
  * A subscriber that polls at each new block while it runs, one poll at a time. A poll that fails is
@@ -59,7 +60,7 @@ export abstract class OnBlockSubscriber<First = never> implements Subscriber {
     try {
       await this.poll(block)
     } catch (error) {
-      if (!this.provider.destroyed) void this.provider.emit('error', error)
+      report(this.provider, error)
     }
   }
 

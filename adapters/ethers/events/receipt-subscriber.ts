@@ -1,5 +1,6 @@
 import type { JsonRpcProvider, TransactionReceipt } from 'ethers'
 import { OnBlockSubscriber } from './on-block-subscriber.ts'
+import { report } from './report.ts'
 
 /** Emits the receipt of a transaction at each block, once there is one, as ethers' own does. */
 export class ReceiptSubscriber extends OnBlockSubscriber<undefined> {
@@ -37,7 +38,7 @@ function withConfirmations(provider: JsonRpcProvider, receipt: TransactionReceip
     try {
       return await ask()
     } catch (error) {
-      if (!provider.destroyed) void provider.emit('error', error)
+      report(provider, error)
       return 1
     }
   }

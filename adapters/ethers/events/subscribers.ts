@@ -5,6 +5,7 @@ import { FilterSubscriber } from './filter-subscriber.ts'
 import { LiveLogSubscriber } from './live-log-subscriber.ts'
 import { eventsOf, LogSubscriber } from './log-subscriber.ts'
 import { ReceiptSubscriber } from './receipt-subscriber.ts'
+import { report } from './report.ts'
 
 /**
  * A subscriber that survives failures without losing anything, reports them to the listeners of
@@ -45,7 +46,7 @@ function guarded(provider: JsonRpcProvider, subscriber: OnBlock): OnBlock {
       if (block < 0) await provider.getBlockNumber().catch(() => {})
       await poll.call(subscriber, block, ethersProvider)
     } catch (error) {
-      if (!provider.destroyed) void provider.emit('error', error)
+      report(provider, error)
     }
   }
   return subscriber

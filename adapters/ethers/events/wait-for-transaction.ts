@@ -3,6 +3,7 @@ import { readHeader } from '../../block-header.ts'
 import { Destroyed } from '../format/ethers-error.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { replacementOf } from './replacement.ts'
+import { report } from './report.ts'
 
 /**
  * ethers' `waitForTransaction`, which ends when the provider is destroyed, rejects with
@@ -46,7 +47,7 @@ export async function waitForTransaction(
           else if (!isOver) repetition = provider._setTimeout(() => onBlock(block), provider.pollingInterval)
         } catch (error) {
           if (!hasAnswered || isError(error, 'TRANSACTION_REPLACED')) reject(error)
-          else if (!provider.destroyed) void provider.emit('error', error)
+          else report(provider, error)
         }
       })
       // In this order, so that no block falls between the first check and the first event.

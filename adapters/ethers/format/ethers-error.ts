@@ -13,6 +13,7 @@ import {
   TimeoutError,
 } from '../../../src/errors.ts'
 import { mayBeAccepted } from '../../../src/eth/send-raw-transaction.ts'
+import { caused } from '../../caused.ts'
 import { nodeWords } from '../../node-words.ts'
 import { originOf } from '../../origin.ts'
 
@@ -110,14 +111,6 @@ export function isTooLong(error: unknown): boolean {
 export function errorObject(error: RpcError): { code: number; message: string; data?: unknown } {
   const { code, data, object } = error
   return { ...(typeof object === 'object' && object), code, message: nodeWords(error), ...(data !== undefined && { data }) }
-}
-
-/**
- * Adds the cause as a field that cannot be enumerated, so that `FallbackProvider` does not walk
- * through it.
- */
-export function caused(error: Error, cause: unknown): Error {
-  return cause === undefined ? error : Object.defineProperty(error, 'cause', { value: cause, enumerable: false, writable: true, configurable: true })
 }
 
 function isAbort(error: unknown): boolean {

@@ -4,6 +4,7 @@ import { type BaseError, HttpRequestError, ProviderDisconnectedError, RpcRequest
 import { stringify } from 'viem/utils'
 import { ClosedError, CodecError, HexlineError, HttpError, IntegrityError, LimitError, OptionError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import { mayBeAccepted } from '../../../src/eth/send-raw-transaction.ts'
+import { caused } from '../../caused.ts'
 import { nodeWords } from '../../node-words.ts'
 import { originOf } from '../../origin.ts'
 
@@ -49,11 +50,6 @@ function withHash<E extends { message: string; details: string }>(error: E, { tr
   const note = mayBeAccepted(transactionHash)
   const details = error.details === '' ? note : `${note}: ${error.details}`
   return Object.assign(error, { details, message: `${error.message}\n\n${note}` })
-}
-
-/** Some errors of viem's take no cause. */
-function caused<E extends Error>(error: E, cause: HexlineError): E {
-  return Object.defineProperty(error, 'cause', { value: cause, writable: true, enumerable: false, configurable: true })
 }
 
 /**
