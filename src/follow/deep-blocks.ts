@@ -25,7 +25,8 @@ async function* withLogsOfRange<I, L>(
 ): AsyncGenerator<SourceBlock<I, L>, void, undefined> {
   const { from, to } = span
   const { stop, end } = stopWith(given.signal)
-  const options = { ...given, signal: stop.signal }
+  // Blocks and logs wait for the consumer side by side.
+  const options = { ...given, signal: stop.signal, maxBytes: given.maxBytes / 2 }
   const logs = new RangeLogs(client, { ...options, from, to }, reader.logs)
   const blocks = async function* () {
     for await (const block of blocksOf(client, span, options, reader)) yield { ...block, logs: await logs.next(block) }

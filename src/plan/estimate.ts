@@ -34,6 +34,8 @@ export function estimator(blocks: number, sample: readonly Traits[], all: readon
   return (values) => {
     const seen = sum(values)
     if (n === blocks) return known(seen)
+    // One block says nothing about how much others differ from it.
+    if (n < 2) return known(blocks * mean(values))
     // A slope from few points says little.
     const fits = n < LEAST_FOR_SLOPE ? [] : traits.map(({ ofSample, ofAll }) => regressed(values, ofSample, ofAll))
     const best = fits.reduce((a, b) => (b.unexplained < a.unexplained ? b : a), { mean: mean(values), unexplained: varianceOfMean(values, n - 1), rest: 0 })

@@ -11,6 +11,11 @@ describe('an estimate', () => {
     expect(estimator(3, [[1], [2], [3]], [[1], [2], [3]])([5, 7, 1])).toEqual(known(13))
   })
 
+  it('has no spread where a single block was seen, which says nothing of how much others differ', () => {
+    expect(estimator(1000, [[3, 4]], [[3, 4], [5, 6]])([7])).toEqual(known(7000)) // biome-ignore format: as a table
+    expect(estimator(1000, [], [])([])).toEqual(known(0))
+  })
+
   it('is exact where a trait explains the values, whatever the sample', () => {
     fc.assert(
       fc.property(

@@ -1,7 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RangeLimits } from '../../src/bulk/logs/range-limits.ts'
 import { RangeSize } from '../../src/bulk/logs/range-size.ts'
 import { rangesFor } from '../../src/plan/log-ranges.ts'
+import { runs } from '../support/runs.ts'
 
 /** A window of ten blocks, which stands for as many blocks as the others. */
 const windowOf = (first: number, blocks: number, logs: number) => ({
@@ -44,6 +46,21 @@ describe('the number of log ranges', () => {
     const early = [windowOf(0, 1000, 1000), windowOf(1000, 19_000, 0)]
     expect(rangesFor(0, 20_000, early, 1, new RangeSize(true, new RangeLimits(), 30_000))).toBe(3)
     expect(ranges(20_000, [0, 0])).toBe(2)
+  })
+
+  it('does not depend on the number of windows that say the same', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(64), { minLength: 1, maxLength: 20 }), (logs) => {
+        const blocks = logs.length * 1_048_576
+        expect(
+          ranges(
+            blocks,
+            logs.flatMap((each) => [each, each, each, each]),
+          ),
+        ).toBe(ranges(blocks, logs))
+      }),
+      runs(100),
+    )
   })
 
   it('is what an endpoint allows that takes few blocks', () => {

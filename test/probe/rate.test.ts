@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { RpcError } from '../../src/errors.ts'
 import { Asker } from '../../src/probe/asker.ts'
@@ -6,11 +7,18 @@ import { rateLimit } from '../../src/probe/rate.ts'
 import { replyOf } from '../../src/rpc/reply.ts'
 
 /** The figure for an endpoint that answers some calls, and then refuses. */
-function found(answers: number, message: string, { kind = 'rate-limit', data }: { kind?: 'rate-limit' | 'server'; data?: unknown } = {}): Promise<Figure> {
+function found(
+  answers: number,
+  message: string,
+  { kind = 'rate-limit', data, ms = 0 }: { kind?: 'rate-limit' | 'server'; data?: unknown; ms?: number } = {},
+): Promise<Figure> {
   let calls = 0
   const asker = new Asker({
     // One call at a time, so that the count does not depend on their order.
-    post: async () => [++calls <= answers ? replyOf('0x1') : new RpcError({ code: -32005, message, data }, { kind })],
+    post: async () => {
+      if (ms > 0) await after(ms)
+      return [++calls <= answers ? replyOf('0x1') : new RpcError({ code: -32005, message, data }, { kind })]
+    },
     ...{ maxCalls: 60, reserved: 40, timeoutMs: 10_000, signal: undefined, onPost: () => {} },
   })
   return rateLimit(asker)
@@ -33,4 +41,11 @@ it.concurrent.each<[string, number, string, Parameters<typeof found>[2], Partial
   ],
 ])('the rate is %s', async (_, answers, message, more, expected) => {
   expect(await found(answers, message, more)).toMatchObject(expected)
+})
+
+it('a burst that took longer than a second shows only the least rate', async () => {
+  const { known, value, refused } = await found(16, 'too fast', { ms: 600 })
+  expect({ known, refused }).toEqual({ known: 'at least', refused: null })
+  // Two rounds of eight calls, and the one that was refused.
+  expect(value).toBeLessThanOrEqual(16 / 1.2)
 })
