@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { clockOf } from '../../client/internals.ts'
 import { IntegrityError } from '../../errors.ts'
 import { findManifest, readCheckedManifest } from '../folder/check-manifest.ts'
 import { checkSame } from '../folder/check-same.ts'
@@ -10,6 +11,7 @@ import { NOTHING_WRITTEN } from '../folder/written.ts'
 import type { CutBlock } from '../rows/cut-block.ts'
 import { type ExportJob, resolveJob } from './export-options.ts'
 import { exportShard } from './export-shard.ts'
+import { ManifestUpdates } from './manifest-updates.ts'
 import { type WriteJob, writeRanges } from './write-ranges.ts'
 
 /** What an export has done. */
@@ -47,8 +49,9 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
   const { manifest } = file
   const from = lastOf(manifest) + 1
   const checkFirst = (block: CutBlock) => checkFollows(dir, block, manifest)
-  /** True while files of a range may have their names, and the manifest does not name them. */
-  let isUnnamed = false
+  const updates = new ManifestUpdates(file, lock, clockOf(client))
+  /** True while files of a range may have their names before it is added to the manifest. */
+  let isPublishing = false
   const job: WriteJob = {
     dir,
     header: manifest,
@@ -56,18 +59,20 @@ async function fillFolder(client: Client, { dir, stream }: ExportJob, asked: Dat
     checkFirst,
     async beforePublish() {
       await lock.check()
-      isUnnamed = true
+      isPublishing = true
     },
     async onRange(range) {
-      await file.add(range)
-      isUnnamed = false
+      isPublishing = false
+      await updates.add(range)
     },
   }
   try {
     const added = from > to ? NOTHING_WRITTEN : await writeRanges(client, job, { from, to })
+    await updates.finish()
     return { from: BigInt(manifest.from), to: BigInt(lastOf(manifest)), ...added }
   } catch (error) {
-    if (isUnnamed) await removeUnnamed(dir, lock).catch(() => {})
+    await updates.finish().catch(() => {})
+    if (isPublishing || updates.isBehind) await removeUnnamed(dir, lock).catch(() => {})
     throw error
   }
 }

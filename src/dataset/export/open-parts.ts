@@ -209,7 +209,11 @@ class Parts implements OpenParts {
       const file = new ManifestFile(aside, { ...header, from, ranges: [] })
       // The node may be behind others, which have the block already.
       const known = { ...stream, range: { ...stream.range, isKnown: true } }
-      await writeRanges(this.#client, { dir: aside, header, stream: known, onRange: (entry) => file.add(entry) }, { from, to })
+      const onRange = async (entry: RangeEntry) => {
+        file.add(entry)
+        await file.write()
+      }
+      await writeRanges(this.#client, { dir: aside, header, stream: known, onRange }, { from, to })
       await this.#writer.check()
       return (await commitPart(this.#dir, from, aside)) ? file.manifest.ranges[0] : undefined
     } finally {

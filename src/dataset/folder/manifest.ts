@@ -121,7 +121,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Writes the manifest anew for each range, without making the lines of earlier ones again. */
+/** Makes the text of a manifest to which ranges are added, each of which becomes a line once. */
 export class ManifestFile {
   readonly #path: string
   readonly #head: string
@@ -141,14 +141,9 @@ export class ManifestFile {
     return `${text}${DIGEST}${digestOf(text)}"\n}\n`
   }
 
-  async add(range: RangeEntry): Promise<void> {
+  /** Adds a range, which is on the disk with the next `write`. */
+  add(range: RangeEntry): void {
     this.#lines.push(JSON.stringify(range))
-    try {
-      await this.write()
-    } catch (error) {
-      this.#lines.pop()
-      throw error
-    }
     this.manifest.ranges.push(range)
   }
 
