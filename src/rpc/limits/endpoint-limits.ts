@@ -10,8 +10,8 @@ import type { BatchInFlight, BatchResult } from './batch-result.ts'
 import { BusyRefusals } from './busy-refusals.ts'
 import { Concurrency } from './concurrency.ts'
 import type { RateVerdict } from './estimate/rate-estimate.ts'
+import { FlowControl } from './flow-control.ts'
 import { ThrottledMethods } from './methods/throttled-methods.ts'
-import { Pause } from './pause.ts'
 import { PostsInFlight } from './posts-in-flight.ts'
 import { type Budget, Pacer, type Pacing, type WaitingCalls } from './rate/pacer.ts'
 
@@ -78,8 +78,8 @@ export class EndpointLimits {
   readonly #size: BatchSize
   readonly #replies = new ReplySizes()
   readonly #concurrency: Concurrency
-  #pacer: Pacing
-  readonly #pause: Pause
+  /** For calls of all methods. */
+  readonly #flow: FlowControl
   readonly #speeds: Speeds
   readonly #heavyCalls: HeavyCalls
   readonly #methods: ThrottledMethods
@@ -96,16 +96,13 @@ export class EndpointLimits {
   #roundTripMs = 0
   /** One of them is a probe. */
   #isProbing = false
-  /** Calls were answered since it last throttled. */
-  #isAnswering = false
 
   constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: EndpointLimitsOptions, now: number) {
     this.#size = new BatchSize(maxCalls)
     this.#batchConcurrency = concurrency
     this.#singleConcurrency = singleConcurrency
     this.#concurrency = new Concurrency(this.#size.isSingle ? singleConcurrency : concurrency)
-    this.#pacer = new Pacer(rate, now)
-    this.#pause = new Pause(backoff)
+    this.#flow = new FlowControl(new Pacer(rate, now), backoff)
     this.#speeds = new Speeds(isHeavy)
     this.#heavyCalls = new HeavyCalls(isHeavy)
     this.#methods = new ThrottledMethods(backoff)
@@ -115,12 +112,12 @@ export class EndpointLimits {
 
   /** Another pacer decides when calls go from now on, in place of the rates of this endpoint. */
   paceBy(pacing: Pacing): void {
-    this.#pacer = pacing
+    this.#flow.pacer = pacing
   }
 
   /** These calls were held back: no POST of them may start yet. */
   heldBack(waiting: WaitingCalls, now: number): void {
-    this.#pacer.heldBack?.(waiting, now)
+    this.#flow.pacer.heldBack?.(waiting, now)
   }
 
   /** POSTs that may be in flight. */
@@ -130,7 +127,7 @@ export class EndpointLimits {
 
   /** Until when the endpoint is paused; in the past when it is not. */
   get pausedUntil(): number {
-    return this.#pause.until
+    return this.#flow.pause.until
   }
 
   /** What is sent to the endpoint from now on. */
@@ -138,11 +135,11 @@ export class EndpointLimits {
     const given = this.#given
     const isInUnits = given?.costOf !== undefined
     return {
-      pausedUntil: this.#pause.until,
+      pausedUntil: this.#flow.pause.until,
       maxCalls: this.#size.calls,
       bodyBytes: this.#size.body.bytes,
       concurrency: this.#concurrency.limit,
-      callsPerSecond: this.#pacer.perSecond ?? (isInUnits ? undefined : given?.perSecond),
+      callsPerSecond: this.#flow.pacer.perSecond ?? (isInUnits ? undefined : given?.perSecond),
       units: isInUnits ? given : undefined,
     }
   }
@@ -152,7 +149,7 @@ export class EndpointLimits {
    * first; undefined for others.
    */
   failureFor(call: Call, now: number): HexlineError | undefined {
-    return this.#pause.failureFor(call, now) ?? this.#methods.failureFor(call, now)
+    return this.#flow.pause.failureFor(call, now) ?? this.#methods.failureFor(call, now)
   }
 
   /** The methods whose calls are to wait apart, each with a pause of its own. */
@@ -167,7 +164,7 @@ export class EndpointLimits {
 
   /** The learnt rate holds these calls back now. */
   isHoldingBack(waiting: WaitingCalls, now: number): boolean {
-    return this.#pacer.isHoldingBack(waiting, this.#size.most, now)
+    return this.#flow.pacer.isHoldingBack(waiting, this.#size.most, now)
   }
 
   /**
@@ -175,9 +172,9 @@ export class EndpointLimits {
    * learnt rate holds them back.
    */
   callsWithin(ms: number, waiting: WaitingCalls, now: number): number {
-    const pausedMs = Math.max(0, this.#pause.until - now)
+    const pausedMs = Math.max(0, this.#flow.pause.until - now)
     if (pausedMs >= ms) return 0
-    return this.isHoldingBack(waiting, now) ? Math.ceil(((this.#pacer.perSecond ?? 0) * (ms - pausedMs)) / 1000) : Number.POSITIVE_INFINITY
+    return this.isHoldingBack(waiting, now) ? Math.ceil(((this.#flow.pacer.perSecond ?? 0) * (ms - pausedMs)) / 1000) : Number.POSITIVE_INFINITY
   }
 
   /**
@@ -187,28 +184,28 @@ export class EndpointLimits {
    */
   plan(now: number, waiting: WaitingCalls, maySplit = false, slots = 1): Wait | BatchPlan {
     if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
-    if (this.#pause.until > now) return { waitMs: this.#pause.until - now }
+    if (this.#flow.pause.until > now) return { waitMs: this.#flow.pause.until - now }
     const { most } = this.#size
-    const waitMs = Math.max(this.#pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
+    const waitMs = Math.max(this.#flow.pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(
-      this.#pacer.room(most, now),
+      this.#flow.pacer.room(most, now),
       this.#methods.room(waiting.first.method, most, now),
       this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots),
     )
-    return new Plan(maxCalls, this.#size, this.#replies, this.#pacer.fitting(now), maySplit ? this.#speeds : undefined)
+    return new Plan(maxCalls, this.#size, this.#replies, this.#flow.pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }
 
   /** A POST of this call alone may start beside the others now. It counts for the rate. */
   tryStartBeside(call: Call, now: number): boolean {
-    if (this.#pause.until > now || this.#methods.apart.has(call.method) || this.#pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
-    this.#pacer.started([call], now)
+    if (this.#flow.pause.until > now || this.#methods.apart.has(call.method) || this.#flow.pacer.msUntil({ size: 1, first: call }, 1, now) > 0) return false
+    this.#flow.pacer.started([call], now)
     return true
   }
 
   /** A batch of these calls starts. It `hadRoom` for more calls than were waiting for it. */
   started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
-    this.#pacer.started(calls, now)
+    this.#flow.pacer.started(calls, now)
     this.#methods.started(calls, now)
     const isProbe = this.#size.isProbe(calls.length)
     if (isProbe) this.#isProbing = true
@@ -241,7 +238,7 @@ export class EndpointLimits {
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
     if (throttling === undefined && taken.length > 0) {
-      this.#pause.recovered()
+      this.#flow.pause.recovered()
       this.#busyRefusals.answered()
     }
     const ownership = this.#methods.learn(result, areOthersWaiting, this.#concurrency.limit, now)
@@ -252,14 +249,14 @@ export class EndpointLimits {
     return { isPaused, resend }
   }
 
-  #learnFromReplies({ batch, answered, taken, bytes, throttling, whole }: BatchResult, now: number): void {
+  #learnFromReplies(result: BatchResult, now: number): void {
+    const { batch, answered, bytes, whole } = result
     const tookMs = now - batch.sentAt
     if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
     if (answered.length > 0) this.#replies.learn(answered, bytes)
     this.#inFlight.answeredAfter(tookMs)
-    this.#pacer.answered(taken.length, tookMs, this.#concurrency.limit, throttling === undefined, now)
+    this.#flow.took(result, result.throttling === undefined, this.#concurrency.limit, now)
     this.#concurrency.answered(batch.nth, now)
-    this.#isAnswering = true
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
 
@@ -318,15 +315,14 @@ export class EndpointLimits {
 
   /** What was taken for a limit of the endpoint is one of a method. */
   #forgetThrottling(now: number): void {
-    this.#pacer.forget?.()
-    this.#pause.end(now)
+    this.#flow.pacer.forget?.()
+    this.#flow.pause.end(now)
     this.#concurrency.forgive()
   }
 
   /** True where a pause begins. */
   #learnThrottling(result: BatchResult, throttling: HexlineError, now: number): boolean {
     const { batch, taken } = result
-    const asked = throttling.retryAfterMs ?? 0
     const verdict = this.#verdictOn(result, throttling, now)
     if (verdict === 'busy') {
       this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
@@ -336,26 +332,22 @@ export class EndpointLimits {
       this.#size.throttled(taken.length)
       if (taken.length === 0 && batch.nthBusy > 1) this.#concurrency.strained(batch.nthBusy, batch.sentAt, now)
     }
-    // While calls are answered in between, the rate holds back what it must.
-    const isPaused = asked > 0 || (verdict !== 'too-many-at-once' && !this.#isAnswering)
-    if (isPaused) this.#pause.begin(throttling, now)
-    this.#isAnswering = false
-    return isPaused
+    return this.#flow.pauseFor(throttling, verdict !== 'too-many-at-once', now)
   }
 
-  #verdictOn({ batch, taken, throttled }: BatchResult, throttling: HexlineError, now: number): Verdict {
+  #verdictOn(result: BatchResult, throttling: HexlineError, now: number): Verdict {
+    const { batch, taken, throttled } = result
     const { calls, nthBusy, sentAt } = batch
-    const part = throttled.length / calls.length
-    this.#busyRefusals.throttled(throttling, part)
+    this.#busyRefusals.throttled(throttling, throttled.length / calls.length)
     if (this.#busyRefusals.explain(throttling)) return 'busy'
     if (taken.length === 0) {
       // More at a time than were ever answered: their number may be the reason, unless the rate is
       // beyond what is known to be taken.
       const isMost = nthBusy > 1 && nthBusy > this.#concurrency.proven
-      if (isMost && !this.#pacer.isBeyondKnown && !this.#pacer.hasLearntSince(sentAt)) return 'too-many-at-once'
+      if (isMost && !this.#flow.pacer.isBeyondKnown && !this.#flow.pacer.hasLearntSince(sentAt)) return 'too-many-at-once'
       // A single POST is turned away for the rate: those before may have been, too.
-      if (nthBusy === 1 && !this.#pacer.hasLearnt) this.#concurrency.forgive()
+      if (nthBusy === 1 && !this.#flow.pacer.hasLearnt) this.#concurrency.forgive()
     }
-    return this.#pacer.throttled({ sentAt, tookMs: now - sentAt, calls: calls.length, part, pauseMs: throttling.retryAfterMs ?? 0 }, now)
+    return this.#flow.throttled(result, throttling, now)
   }
 }

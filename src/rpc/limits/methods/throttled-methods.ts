@@ -2,7 +2,7 @@ import type { HexlineError } from '../../../errors.ts'
 import type { Call } from '../../call.ts'
 import type { Backoff } from '../../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from '../batch-result.ts'
-import { Pause } from '../pause.ts'
+import { FlowControl } from '../flow-control.ts'
 import { Pacer, type WaitingCalls } from '../rate/pacer.ts'
 import { MethodTrial, SILENT_MS } from './method-trial.ts'
 
@@ -85,18 +85,18 @@ export class ThrottledMethods {
    * `most`; in the past where nothing holds them back.
    */
   heldUntil(waiting: WaitingCalls, most: number, now: number): number {
-    const { pause, pacer } = this.#methods.get(waiting.first.method) as ThrottledMethod
-    return Math.max(pause.until, now + pacer.msUntil(waiting, most, now))
+    const { flow } = this.#methods.get(waiting.first.method) as ThrottledMethod
+    return flow.heldUntil(waiting, most, now)
   }
 
   /** How many calls of this method the next POST may hold, at most `most`. */
   room(method: string, most: number, now: number): number {
-    return this.#ifApart(method)?.pacer.room(most, now) ?? most
+    return this.#ifApart(method)?.flow.pacer.room(most, now) ?? most
   }
 
   /** See `Pause`. */
   failureFor(call: Call, now: number): HexlineError | undefined {
-    return this.#ifApart(call.method)?.pause.failureFor(call, now)
+    return this.#ifApart(call.method)?.flow.pause.failureFor(call, now)
   }
 
   #ifApart(method: string): ThrottledMethod | undefined {
@@ -111,7 +111,7 @@ export class ThrottledMethods {
   /** A POST of these calls starts. */
   started(calls: readonly Call[], now: number): void {
     const { method } = calls[0] as Call
-    this.#ifApart(method)?.pacer.started(calls, now)
+    this.#ifApart(method)?.flow.pacer.started(calls, now)
     if (this.#trial?.isSpoiltBy(method, now)) this.#trial = undefined
     else this.#trial?.started(method, now)
   }
@@ -125,7 +125,8 @@ export class ThrottledMethods {
    * A POST has ended. `areOthersWaiting`: for calls of other methods than this one. `slots`: POSTs
    * that may be in flight.
    */
-  learn({ batch, taken, throttled, throttling }: BatchResult, areOthersWaiting: (method: string) => boolean, slots: number, now: number): Ownership {
+  learn(result: BatchResult, areOthersWaiting: (method: string) => boolean, slots: number, now: number): Ownership {
+    const { batch, taken, throttled, throttling } = result
     const [first] = throttled
     const method = first !== undefined && throttled.every((call) => call.method === first.method) ? first.method : undefined
     if (method !== undefined && !this.#methods.has(method) && this.#methods.size < MOST_METHODS) this.#methods.set(method, new ThrottledMethod(this.#backoff))
@@ -135,14 +136,14 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(taken.length, batch.sentAt, slots, !isThrottled, now)
+      if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(result, !isThrottled, slots, now)
       if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
     if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
-    if (suspect.rest(throttling, batch, throttled.length, now)) this.#trial ??= new MethodTrial(method as string, batch.calls.length, suspect.pause.until)
+    if (suspect.rest(result, throttling, now)) this.#trial ??= new MethodTrial(method as string, batch.calls.length, suspect.flow.pause.until)
     return suspect.prove(this.#othersOf(suspect))
   }
 
@@ -174,7 +175,7 @@ export class ThrottledMethods {
   #set(name: string, method: ThrottledMethod, isApart: boolean, now: number): void {
     if (method.isApart === isApart) return
     method.isApart = isApart
-    if (isApart) method.pacer = new Pacer(undefined, now)
+    if (isApart) method.flow.pacer = new Pacer(undefined, now)
     else method.rejoin()
     if (!isApart && this.#trial?.method === name) this.#trial = undefined
     const others = [...this.#apart].filter((each) => each !== name)
@@ -209,18 +210,15 @@ class Counts {
 
 /** One method that an endpoint has throttled. */
 class ThrottledMethod extends Counts {
-  readonly pause: Pause
-  isApart = false
   /** When its calls may go while it is apart. */
-  pacer = new Pacer(undefined, 0)
+  readonly flow: FlowControl<Pacer>
+  isApart = false
   /** POSTs in which calls of this method were throttled, and no others. */
   throttledAlone = 0
   #isProven = false
   /** POSTs in a row that were throttled, and that were answered. */
   #throttledInARow = 0
   #answeredInARow = 0
-  /** Calls were answered since it was last throttled. */
-  #isAnswering = false
   /** Until when it stays with the others, and how long that was. */
   #togetherUntil = 0
   #togetherMs = TOGETHER_MS
@@ -231,7 +229,7 @@ class ThrottledMethod extends Counts {
 
   constructor(backoff: Backoff) {
     super()
-    this.pause = new Pause(backoff)
+    this.flow = new FlowControl(new Pacer(undefined, 0), backoff)
   }
 
   override add(isAnswered: boolean, isThrottled: boolean): void {
@@ -245,13 +243,12 @@ class ThrottledMethod extends Counts {
     }
   }
 
-  /** See `Pacing`. */
-  took(calls: number, sentAt: number, slots: number, isWhole: boolean, now: number): void {
-    this.pacer.answered(calls, now - sentAt, slots, isWhole, now)
-    this.pause.recovered()
-    this.#isAnswering = true
+  /** See `FlowControl`. */
+  took(result: BatchResult, isWhole: boolean, slots: number, now: number): void {
+    this.flow.took(result, isWhole, slots, now)
+    this.flow.pause.recovered()
     // What its rate held back might have been refused.
-    if (this.pacer.heldAt >= sentAt) this.#answeredInARow = 0
+    if (this.flow.pacer.heldAt >= result.batch.sentAt) this.#answeredInARow = 0
   }
 
   override halve(): void {
@@ -282,19 +279,17 @@ class ThrottledMethod extends Counts {
   }
 
   /**
-   * `throttled` calls of a POST were throttled. The method pauses, unless its rate is enough to
-   * hold calls back. True where a trial is due: it was silent itself before this POST for as long
-   * as others are silent in a trial, and that alone has not helped.
+   * A POST was throttled. The method pauses, unless its rate is enough to hold calls back. True
+   * where a trial is due: it was silent itself before this POST for as long as others are silent in
+   * a trial, and that alone has not helped.
    */
-  rest(throttling: HexlineError, { calls: { length: calls }, sentAt }: BatchInFlight, throttled: number, now: number): boolean {
-    const wasSilent = this.#pausedMs >= SILENT_MS && sentAt >= this.pause.until && this.#throttledInARow > 1
+  rest(result: BatchResult, throttling: HexlineError, now: number): boolean {
+    const { pause } = this.flow
+    const wasSilent = this.#pausedMs >= SILENT_MS && result.batch.sentAt >= pause.until && this.#throttledInARow > 1
     const isDue = wasSilent && this.#throttledInARow >= this.#trialAfter
-    const { retryAfterMs = 0 } = throttling
-    this.pacer.throttled({ sentAt, tookMs: now - sentAt, calls, part: throttled / calls, pauseMs: retryAfterMs }, now)
-    const pauses = retryAfterMs > 0 || !this.#isAnswering
-    if (pauses) this.pause.begin(throttling, now)
-    this.#isAnswering = false
-    this.#pausedMs = this.pause.until - now
+    this.flow.throttled(result, throttling, now)
+    const pauses = this.flow.pauseFor(throttling, true, now)
+    this.#pausedMs = pause.until - now
     if (isDue && pauses) this.#trialAfter = 2 * this.#throttledInARow
     return isDue && pauses
   }
