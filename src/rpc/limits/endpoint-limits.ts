@@ -237,10 +237,7 @@ export class EndpointLimits {
     const resend = this.#learnSize(result, now)
     this.#size.end(length)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
-    if (throttling === undefined && taken.length > 0) {
-      this.#flow.pause.recovered()
-      this.#busyRefusals.answered()
-    }
+    if (throttling === undefined && taken.length > 0) this.#busyRefusals.answered()
     const ownership = this.#methods.learn(result, areOthersWaiting, this.#concurrency.limit, now)
     if (ownership === 'found') this.#forgetThrottling(now)
     const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
@@ -255,7 +252,7 @@ export class EndpointLimits {
     if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
     if (answered.length > 0) this.#replies.learn(answered, bytes)
     this.#inFlight.answeredAfter(tookMs)
-    this.#flow.took(result, result.throttling === undefined, this.#concurrency.limit, now)
+    this.#flow.took(result, this.#concurrency.limit, now)
     this.#concurrency.answered(batch.nth, now)
     if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }

@@ -28,9 +28,10 @@ export class FlowControl<P extends Pacing = Pacing> {
     return Math.max(this.pause.until, now + this.pacer.msUntil(waiting, most, now))
   }
 
-  /** Calls of a POST were taken, with this many slots for POSTs. `isWhole`: see `Pacing`. */
-  took({ batch, taken }: BatchResult, isWhole: boolean, slots: number, now: number): void {
-    this.pacer.answered(taken.length, now - batch.sentAt, slots, isWhole, now)
+  /** Calls of a POST were taken, with this many slots for POSTs. */
+  took({ batch, taken, throttling }: BatchResult, slots: number, now: number): void {
+    this.pacer.answered(taken.length, now - batch.sentAt, slots, throttling === undefined, now)
+    this.pause.recovered()
     this.#isAnswering = true
   }
 

@@ -205,6 +205,16 @@ describe('a plan', () => {
     expect(limits.pausedUntil).toBe(450)
     expect(limits.callsWithin(200, waiting(9), 150)).toBe(0)
   })
+
+  test('waits no longer in each pause while some calls are answered before it', () => {
+    const limits = limitsWith()
+    const pauses = [1000, 2000, 3000].map((now) => {
+      send(limits, 2, (i) => (i === 0 ? answered() : throttled()), now)
+      send(limits, 2, () => throttled(), now + 100)
+      return limits.pausedUntil - (now + 150)
+    })
+    expect(pauses).toEqual([50, 50, 50])
+  })
 })
 
 test('a server without batches gets single calls, many at once after the first answers', () => {

@@ -136,7 +136,7 @@ export class ThrottledMethods {
     for (const [name, each] of this.#methods) {
       const isThrottled = throttled.some((call) => call.method === name)
       each.add(!isThrottled && taken.some((call) => call.method === name), isThrottled)
-      if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(result, !isThrottled, slots, now)
+      if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(result, slots, now)
       if (name === method) each.throttledAlone++
     }
     for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
@@ -244,9 +244,8 @@ class ThrottledMethod extends Counts {
   }
 
   /** See `FlowControl`. */
-  took(result: BatchResult, isWhole: boolean, slots: number, now: number): void {
-    this.flow.took(result, isWhole, slots, now)
-    this.flow.pause.recovered()
+  took(result: BatchResult, slots: number, now: number): void {
+    this.flow.took(result, slots, now)
     // What its rate held back might have been refused.
     if (this.flow.pacer.heldAt >= result.batch.sentAt) this.#answeredInARow = 0
   }
