@@ -1,12 +1,9 @@
+import { Patience } from '../patience.ts'
 import { BodySize, type WholeFailure, type WholeReply } from './body-size.ts'
 import { LengthDoubt } from './length-doubt.ts'
 
-/**
- * Full POSTs in a row before a longer one is tried. Each try that fails doubles this number, up to
- * 64 times as many.
- */
+/** Full POSTs in a row before a longer one is tried; more after tries that failed. */
 const ENOUGH = 20
-const MOST_PATIENCE = 64
 /** How much longer, as a part of the length. */
 const MORE = 0.1
 /** What is left of a length with replies that were too large. */
@@ -67,9 +64,8 @@ export class BatchSize {
   #support: Support = 'unknown'
   /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
   #resume: number | undefined
-  /** POSTs of the most calls that were answered in full one after the other. */
-  #longestInARow = 0
-  #patience = 1
+  /** With POSTs of the most calls that are answered in full, before a longer one. */
+  readonly #patience = new Patience(ENOUGH)
   /** Whether POSTs that fail without a reason are too long. */
   readonly #doubt = new LengthDoubt()
   /** How many calls were answered of a POST whose other calls have no reply. */
@@ -124,9 +120,8 @@ export class BatchSize {
     else if (this.#support === 'doubted') this.#support = 'singles'
     if (this.#isTrial(length)) {
       this.#setCalls(Math.min(this.#ceiling, Math.max(this.calls, length)))
-      this.#patience = 1
-    } else if (length >= this.calls && this.calls < this.#ceiling && this.#trial.state === 'none' && ++this.#longestInARow >= ENOUGH * this.#patience) {
-      this.#longestInARow = 0
+      this.#patience.reset()
+    } else if (length >= this.calls && this.calls < this.#ceiling && this.#trial.state === 'none' && this.#patience.succeeded()) {
       const step = Math.min(Math.ceil(this.calls * MORE), Math.ceil((this.#ceiling - this.calls) / 2))
       this.#trial = { state: 'due', length: Math.min(this.#ceiling, this.#resume ?? this.calls + step) }
       this.#resume = undefined
@@ -138,7 +133,7 @@ export class BatchSize {
     this.#ceiling = Math.max(1, Math.min(this.#ceiling, length - 1))
     this.halve(length)
     // Trials come to an end: what lies between the ceiling and what works is halved by each.
-    this.#patience = 1
+    this.#patience.reset()
   }
 
   /**
@@ -251,13 +246,12 @@ export class BatchSize {
     if (this.#support === 'doubted') this.#support = 'unknown'
     this.#resume = undefined
     this.#trial = NO_TRIAL
-    this.#longestInARow = 0
+    this.#patience.startOver()
   }
 
   /** The next trial waits for longer. */
   #trialFailed(): void {
     this.#trial = NO_TRIAL
-    this.#longestInARow = 0
-    this.#patience = Math.min(MOST_PATIENCE, this.#patience * 2)
+    this.#patience.failed()
   }
 }

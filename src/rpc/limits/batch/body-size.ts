@@ -1,3 +1,5 @@
+import { Patience } from '../patience.ts'
+
 const MiB = 1024 * 1024
 /**
  * Beyond this size, another POST is better: a larger body would be parsed in one long turn. Bulk
@@ -18,11 +20,10 @@ const NEARLY = 0.9
 /** Smaller replies were not refused for their expected size. */
 const LEAST_REFUSED_BYTES = 64 * 1024
 /**
- * POSTs near the endpoint's limit that are answered in a row before a larger one is tried. Each
- * refusal doubles this number, up to 64 times as many.
+ * POSTs near the endpoint's limit that are answered in a row before a larger one is tried; more
+ * after refusals.
  */
 const ENOUGH = 20
-const MOST_PATIENCE = 64
 /** How much larger, as a part of the limit. */
 const MORE = 0.1
 /** What is left of a number of bytes that was too large. */
@@ -70,9 +71,8 @@ export class BodySize {
   #highest = Number.POSITIVE_INFINITY
   /** The most that was answered. */
   #proven = 0
-  /** Bodies near the limit that were answered in a row. */
-  #inARow = 0
-  #patience = 1
+  /** With bodies near the limit that are answered, before a larger one. */
+  readonly #patience = new Patience(ENOUGH)
 
   /** Expected bytes of the replies to a POST of bulk calls. */
   get bytes(): number {
@@ -100,8 +100,7 @@ export class BodySize {
       if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
       else if (tookMs < roundTripMs * SHORT && !hadRoom) this.#good = Math.min(this.#most, this.#good * GROWTH)
     }
-    if (this.#limit < this.#highest && bytes >= this.#limit * FEWER && ++this.#inARow >= ENOUGH * this.#patience) {
-      this.#inARow = 0
+    if (this.#limit < this.#highest && bytes >= this.#limit * FEWER && this.#patience.succeeded()) {
       this.#limit = Math.min(this.#highest, this.#limit * (1 + MORE))
     }
   }
@@ -113,8 +112,7 @@ export class BodySize {
   refused(bytes: number): boolean {
     if (bytes <= this.#proven || bytes < LEAST_REFUSED_BYTES) return false
     this.#limit = Math.min(this.#limit, Math.max(this.#proven, bytes * FEWER))
-    this.#inARow = 0
-    this.#patience = Math.min(MOST_PATIENCE, this.#patience * 2)
+    this.#patience.failed()
     return true
   }
 

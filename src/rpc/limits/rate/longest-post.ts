@@ -1,11 +1,12 @@
+import { Patience } from '../patience.ts'
+
 /**
  * Refused POSTs, each longer than any that was answered since the first refusal, before shorter
  * ones are sent.
  */
 const ENOUGH_REFUSED = 3
-/** Full POSTs before a longer one is tried; doubled after each failed trial, at most 64-fold. */
+/** Full POSTs before a longer one is tried; more after tries that failed. */
 const ENOUGH = 8
-const MOST_PATIENCE = 64
 
 /**
  * How long a POST may be where an endpoint refuses whole POSTs at a rate that it takes: one with
@@ -22,8 +23,7 @@ export class LongestPost {
   #answered = 1
   #refused = Number.POSITIVE_INFINITY
   #refusals = 0
-  #full = 0
-  #patience = 1
+  readonly #patience = new Patience(ENOUGH)
   /** `most` has grown since it was last made less. */
   #hasGrown = false
   #isByCall = false
@@ -33,8 +33,7 @@ export class LongestPost {
     if (calls < this.most && calls <= this.#answered) return
     this.#answered = Math.max(this.#answered, calls)
     this.#refusals = 0
-    if (calls < this.most || ++this.#full < ENOUGH * this.#patience) return
-    this.#full = 0
+    if (calls < this.most || !this.#patience.succeeded()) return
     // What was refused may be answered by now.
     if (this.most + 1 >= this.#refused) this.#refused = Number.POSITIVE_INFINITY
     this.#hasGrown = true
@@ -48,11 +47,11 @@ export class LongestPost {
       this.most = Number.POSITIVE_INFINITY
     }
     if (this.#isByCall || calls <= this.#answered || calls > this.most || ++this.#refusals < ENOUGH_REFUSED) return
-    if (this.#hasGrown) this.#patience = Math.min(MOST_PATIENCE, 2 * this.#patience)
+    if (this.#hasGrown) this.#patience.failed()
+    else this.#patience.startOver()
     this.#hasGrown = false
     this.#refused = calls
     this.#refusals = 0
-    this.#full = 0
     this.most = Math.max(this.#answered, Math.floor(calls / 2))
   }
 }
