@@ -94,8 +94,6 @@ export class EndpointLimits {
    * The least time that a POST without heavy calls took, in ms: about a round trip. 0 until known.
    */
   #roundTripMs = 0
-  /** One of them is a probe. */
-  #isProbing = false
 
   constructor({ concurrency, singleConcurrency, maxCalls, rate, backoff, isHeavy }: EndpointLimitsOptions, now: number) {
     this.#size = new BatchSize(maxCalls)
@@ -159,12 +157,12 @@ export class EndpointLimits {
 
   /** Until when the waiting calls of one of these methods are held back. */
   methodHeldUntil(waiting: WaitingCalls, now: number): number {
-    return this.#methods.heldUntil(waiting, this.#size.most, now)
+    return this.#methods.heldUntil(waiting, this.#size.next, now)
   }
 
   /** The learnt rate holds these calls back now. */
   isHoldingBack(waiting: WaitingCalls, now: number): boolean {
-    return this.#flow.pacer.isHoldingBack(waiting, this.#size.most, now)
+    return this.#flow.pacer.isHoldingBack(waiting, this.#size.next, now)
   }
 
   /**
@@ -183,9 +181,9 @@ export class EndpointLimits {
    * first one. `slots` are free for these calls, this batch's own among them.
    */
   plan(now: number, waiting: WaitingCalls, maySplit = false, slots = 1): Wait | BatchPlan {
-    if (this.#isProbing && waiting.size > this.#size.taken) return { waitMs: Number.POSITIVE_INFINITY }
+    if (this.#size.holdsBack(waiting.size)) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#flow.pause.until > now) return { waitMs: this.#flow.pause.until - now }
-    const { most } = this.#size
+    const most = this.#size.next
     const waitMs = Math.max(this.#flow.pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(
@@ -207,9 +205,7 @@ export class EndpointLimits {
   started(calls: readonly Call[], now: number, hadRoom: boolean): BatchInFlight {
     this.#flow.pacer.started(calls, now)
     this.#methods.started(calls, now)
-    const isProbe = this.#size.isProbe(calls.length)
-    if (isProbe) this.#isProbing = true
-    this.#size.start(calls.length)
+    const isProbe = this.#size.start(calls.length)
     const { nth, nthBusy } = this.#inFlight.add(now)
     return { calls, sentAt: now, nth, nthBusy, expectedBytes: this.#replies.sum(calls), isProbe, hadRoom }
   }
@@ -218,9 +214,8 @@ export class EndpointLimits {
   abandoned(batch: BatchInFlight): void {
     const { calls, sentAt, isProbe } = batch
     this.#inFlight.drop(sentAt)
-    if (isProbe) this.#isProbing = false
     this.#methods.abandoned(batch)
-    this.#size.end(calls.length)
+    this.#size.end(calls.length, isProbe)
   }
 
   /**
@@ -231,11 +226,10 @@ export class EndpointLimits {
     const { batch, taken, throttling } = result
     const { length } = batch.calls
     this.#inFlight.drop(batch.sentAt)
-    if (batch.isProbe) this.#isProbing = false
     if (taken.length > 0) this.#learnFromReplies(result, now)
     this.#heavyCalls.learn(result, this.#roundTripMs, now)
     const resend = this.#learnSize(result, now)
-    this.#size.end(length)
+    this.#size.end(length, batch.isProbe)
     this.#concurrency.allow(this.#size.isSingle ? this.#singleConcurrency : this.#batchConcurrency)
     if (throttling === undefined && taken.length > 0) this.#busyRefusals.answered()
     const ownership = this.#methods.learn(result, areOthersWaiting, this.#concurrency.limit, now)

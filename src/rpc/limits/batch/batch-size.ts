@@ -1,32 +1,11 @@
-import { Patience } from '../patience.ts'
+import { BatchLength } from './batch-length.ts'
+import { BatchSupport } from './batch-support.ts'
 import { BodySize, type WholeFailure, type WholeReply } from './body-size.ts'
 import { LengthDoubt } from './length-doubt.ts'
+import { LengthProbe } from './length-probe.ts'
 
-/** Full POSTs in a row before a longer one is tried; more after tries that failed. */
-const ENOUGH = 20
-/** How much longer, as a part of the length. */
-const MORE = 0.1
 /** What is left of a length with replies that were too large. */
 const FEWER = 3 / 4
-
-/**
- * Whether the endpoint takes batches at all:
- * - `unknown`: no batch has been answered, and none has failed without a reason;
- * - `doubted`: one has, so calls go one by one, to see whether these are answered;
- * - `singles`: they are, so calls keep going one by one, and batches are tried again ever more
- *   rarely;
- * - `failing`: they are not, so batches were not the reason, and calls travel together again;
- * - `batches`: a batch has been answered.
- */
-type Support = 'unknown' | 'doubted' | 'singles' | 'failing' | 'batches'
-
-/**
- * A POST longer than `calls`: none is due, the next POST is to be one of this length, or it is in
- * flight and the others keep to `calls`.
- */
-type LengthTrial = { readonly state: 'none' } | { readonly state: 'due'; readonly length: number } | { readonly state: 'in-flight'; readonly length: number }
-
-const NO_TRIAL: LengthTrial = { state: 'none' }
 
 /**
  * How long batches may be, in calls; `body` is about the bytes of their replies.
@@ -41,64 +20,54 @@ const NO_TRIAL: LengthTrial = { state: 'none' }
  *                                becomes 40, 80 .. 1280 with each try that fails, and 20 again
  *                                with one that works
  *
- * Where batches fail without a reason, `Support` is about whether there can be any, `body` about
- * those that have grown, and `LengthDoubt` about the length of the others.
+ * Where batches fail without a reason, `BatchSupport` is about whether there can be any, `body`
+ * about those that have grown, and `LengthDoubt` about the length of the others.
  */
 export class BatchSize {
-  /** Longest batch, in calls. */
-  calls: number
-  /**
-   * Longest batch that was taken, as far as that still holds: POSTs of this length need no probe.
-   */
-  taken = 1
   /** How large replies may be together. */
   readonly body = new BodySize()
-  /**
-   * No POST of `calls` calls has been taken since they were made fewer: one is sent while the
-   * others wait.
-   */
-  #isUnproven = false
-  /** Length that is never passed. */
-  #ceiling: number
-  #trial: LengthTrial = NO_TRIAL
-  #support: Support = 'unknown'
-  /** Length to try next, where it is not a little more than `calls`: it failed without a reason. */
-  #resume: number | undefined
-  /** With POSTs of the most calls that are answered in full, before a longer one. */
-  readonly #patience = new Patience(ENOUGH)
+  readonly #length: BatchLength
+  readonly #support = new BatchSupport()
+  readonly #probe = new LengthProbe()
   /** Whether POSTs that fail without a reason are too long. */
   readonly #doubt = new LengthDoubt()
   /** How many calls were answered of a POST whose other calls have no reply. */
   #answeredOnly = 0
 
   constructor(maxCalls: number) {
-    this.calls = maxCalls
-    this.#ceiling = maxCalls
+    this.#length = new BatchLength(maxCalls)
   }
 
-  /** How many calls the next POST may have. */
-  get most(): number {
-    return this.#trial.state === 'due' ? this.#trial.length : this.calls
+  /** Longest batch, in calls. */
+  get calls(): number {
+    return this.#length.calls
+  }
+
+  /** How many calls the next POST may have: a few more where that is tried. */
+  get next(): number {
+    return this.#length.next
   }
 
   /** Each call is a POST, because the endpoint takes no batches or the user wants none. */
   get isSingle(): boolean {
-    return this.calls === 1 && (this.#ceiling === 1 || this.#support === 'singles')
+    return this.calls === 1 && (this.#length.isAlwaysOne || this.#support.isNone)
   }
 
-  /** A POST of this length shows whether such POSTs are taken. */
-  isProbe(length: number): boolean {
-    return this.#isUnproven && length > this.taken
+  /** A POST of this many calls waits for the probe that is in flight. */
+  holdsBack(calls: number): boolean {
+    return this.#probe.holdsBack(calls)
   }
 
-  /** A POST of `length` calls starts. */
-  start(length: number): void {
-    if (length > this.calls) this.#trial = { state: 'in-flight', length }
+  /** A POST of `length` calls starts. True where it is a probe. */
+  start(length: number): boolean {
+    this.#length.start(length)
+    return this.#probe.start(length)
   }
 
-  /** A POST has ended, and all has been learnt from it. A trial without a result is made again. */
-  end(length: number): void {
-    if (this.#isTrial(length)) this.#trial = { state: 'due', length: Math.min(this.#ceiling, length) }
+  /** A POST has ended, and all has been learnt from it. */
+  end(length: number, isProbe: boolean): void {
+    this.#length.end(length)
+    if (isProbe) this.#probe.end()
   }
 
   /**
@@ -106,8 +75,7 @@ export class BatchSize {
    * `hadRoom`.
    */
   took(length: number, hadRoom: boolean): void {
-    if (length > this.taken) this.taken = length
-    if (length >= this.calls || !hadRoom) this.#isUnproven = false
+    this.#probe.took(length, length >= this.calls || !hadRoom)
   }
 
   /** A POST was answered in full. When enough of them were, a longer one is tried. */
@@ -115,25 +83,16 @@ export class BatchSize {
     const { length } = reply
     this.body.answered(reply)
     this.#doubt.answered(length, this.calls)
-    if (length > 1) this.#support = 'batches'
-    else if (this.#support === 'failing') this.#support = 'unknown'
-    else if (this.#support === 'doubted') this.#support = 'singles'
-    if (this.#isTrial(length)) {
-      this.#setCalls(Math.min(this.#ceiling, Math.max(this.calls, length)))
-      this.#patience.reset()
-    } else if (length >= this.calls && this.calls < this.#ceiling && this.#trial.state === 'none' && this.#patience.succeeded()) {
-      const step = Math.min(Math.ceil(this.calls * MORE), Math.ceil((this.#ceiling - this.calls) / 2))
-      this.#trial = { state: 'due', length: Math.min(this.#ceiling, this.#resume ?? this.calls + step) }
-      this.#resume = undefined
-    }
+    this.#support.answered(length)
+    this.#length.answered(length)
   }
 
   /** A POST of `length` calls was refused for their number, which is never reached again. */
   refused(length: number): void {
-    this.#ceiling = Math.max(1, Math.min(this.#ceiling, length - 1))
-    this.halve(length)
-    // Trials come to an end: what lies between the ceiling and what works is halved by each.
-    this.#patience.reset()
+    this.#length.stayBelow(length)
+    this.#halve(length)
+    // Trials come to an end: what lies between this length and what works is halved by each.
+    this.#length.tryAgainSoon()
   }
 
   /**
@@ -143,12 +102,12 @@ export class BatchSize {
    */
   tooLarge(length: number, bytes: number): void {
     if (!this.body.refused(bytes)) {
-      this.halve(length)
+      this.#halve(length)
       return
     }
-    this.taken = Math.min(this.taken, Math.max(1, Math.floor(length * FEWER)))
-    this.#isUnproven = true
-    this.#trialFailed()
+    this.#probe.forgetBeyond(Math.max(1, Math.floor(length * FEWER)))
+    this.#probe.require()
+    this.#length.trialFailed()
   }
 
   /**
@@ -161,20 +120,7 @@ export class BatchSize {
 
   /** A POST timed out. */
   timedOut(failure: WholeFailure): void {
-    if (!this.body.failed(failure)) this.halve(failure.length)
-  }
-
-  /** A POST of `length` calls timed out, or had replies that were too large. */
-  halve(length: number): void {
-    // A trial says nothing about POSTs of the usual length.
-    if (this.#isTrial(length)) {
-      this.#trialFailed()
-      return
-    }
-    const half = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
-    if (half < this.calls) this.#isUnproven = true
-    this.taken = Math.min(this.taken, half)
-    this.#setCalls(half)
+    if (!this.body.failed(failure)) this.#halve(failure.length)
   }
 
   /**
@@ -182,8 +128,8 @@ export class BatchSize {
    * the endpoint answers. A lone call without one may be at the end by chance.
    */
   answeredOnly(answered: number, length: number): void {
-    if (this.#isTrial(length)) this.#trialFailed()
-    else if (length > this.taken && length - answered > 1) {
+    if (this.#length.isTrial(length)) this.#length.trialFailed()
+    else if (length > this.#probe.taken && length - answered > 1) {
       const isAgain = answered === this.#answeredOnly
       this.#answeredOnly = answered
       if (isAgain && answered < this.calls) this.#setCalls(answered)
@@ -195,21 +141,13 @@ export class BatchSize {
    * and nothing is known of batches. True when its calls may do better one by one.
    */
   failed(length: number): boolean {
-    if (this.#support === 'batches' || this.#support === 'failing') return false
+    if (!this.#support.mayBeNone) return false
     if (length === 1) {
-      if (this.#support === 'doubted' && this.#resume !== undefined) {
-        this.#setCalls(this.#resume)
-        this.#support = 'failing'
-      }
+      if (this.#support.loneCallFailed()) this.#length.goBack()
       return false
     }
-    // A batch that is tried among single calls may have been too long, or its replies too large.
-    const next = this.#isTrial(length) ? Math.max(2, Math.floor(length / 2)) : Math.max(this.calls, length, this.#resume ?? 1)
-    const resume = Math.min(this.#ceiling, next)
-    this.#setCalls(1)
-    this.#resume = resume
-    if (this.#support === 'unknown') this.#support = 'doubted'
-    this.#trialFailed()
+    this.#length.goSingle(length)
+    this.#support.batchFailed()
     return true
   }
 
@@ -219,39 +157,38 @@ export class BatchSize {
    */
   failedUnexplained(failure: WholeFailure): boolean {
     const { length, bytes, sentAt, now } = failure
-    if (this.#isTrial(length)) {
-      this.#trialFailed()
+    if (this.#length.isTrial(length)) {
+      this.#length.trialFailed()
       return true
     }
     if (length > 1 && this.body.failed(failure)) return true
-    const isProven = length === 1 || (length <= this.taken && this.body.isProven(bytes))
+    const isProven = length === 1 || (length <= this.#probe.taken && this.body.isProven(bytes))
     const verdict = this.#doubt.failed({ length, isProven, sentAt }, this.calls, now)
     if (typeof verdict === 'number') {
       this.#setCalls(verdict)
-      this.#isUnproven = false
+      this.#probe.cancel()
     } else if (verdict === 'halve') {
-      this.halve(length)
+      this.#halve(length)
       // Tried again once shorter ones have been answered for a while.
-      this.#resume = this.#doubt.before
+      this.#length.tryNext(this.#doubt.before)
     }
     return verdict === 'halve' || verdict === 'shorter'
   }
 
-  #isTrial(length: number): boolean {
-    return this.#trial.state === 'in-flight' && this.#trial.length === length
+  #halve(length: number): void {
+    // A trial says nothing about POSTs of the usual length.
+    if (this.#length.isTrial(length)) {
+      this.#length.trialFailed()
+      return
+    }
+    const half = Math.max(1, Math.min(this.calls, Math.floor(length / 2)))
+    if (half < this.calls) this.#probe.require()
+    this.#probe.forgetBeyond(half)
+    this.#setCalls(half)
   }
 
   #setCalls(calls: number): void {
-    this.calls = calls
-    if (this.#support === 'doubted') this.#support = 'unknown'
-    this.#resume = undefined
-    this.#trial = NO_TRIAL
-    this.#patience.startOver()
-  }
-
-  /** The next trial waits for longer. */
-  #trialFailed(): void {
-    this.#trial = NO_TRIAL
-    this.#patience.failed()
+    this.#length.set(calls)
+    this.#support.lengthChanged()
   }
 }

@@ -8,6 +8,9 @@ const MiB = 1024 * 1024
 /** A POST of this many calls was answered in full, after a round trip. */
 const worked = (limits: BatchSize, length: number, bytes = 0) => limits.answered({ length, bytes, tookMs: 100, roundTripMs: 100, hadRoom: false })
 
+/** A POST of this many calls, with small replies, timed out. */
+const timedOut = (limits: BatchSize, length: number) => limits.timedOut({ length, bytes: 0, sentAt: 0, now: 1 })
+
 /**
  * Sends this many POSTs in sequence, each of the longest allowed length, to a server that takes up
  * to `most` calls. Returns the number of refused ones.
@@ -15,7 +18,7 @@ const worked = (limits: BatchSize, length: number, bytes = 0) => limits.answered
 function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY): number {
   let refused = 0
   for (let i = 0; i < posts; i++) {
-    const length = limits.most
+    const length = limits.next
     limits.start(length)
     if (length > most) {
       refused++
@@ -24,14 +27,14 @@ function work(limits: BatchSize, posts: number, most = Number.POSITIVE_INFINITY)
       limits.took(length, false)
       worked(limits, length)
     }
-    limits.end(length)
+    limits.end(length, false)
   }
   return refused
 }
 
 describe('the length of batches', () => {
   test.each<[string, (limits: BatchSize) => void]>([
-    ['timed out', (limits) => limits.halve(100)],
+    ['timed out', (limits) => timedOut(limits, 100)],
     ['was throttled', (limits) => limits.throttled(50)],
   ])('grows back after a POST that %s, once twenty in a row are answered completely', (_, shorten) => {
     const limits = new BatchSize(100)
@@ -39,39 +42,39 @@ describe('the length of batches', () => {
     expect(limits.calls).toBe(50)
     work(limits, 19)
     worked(limits, 49)
-    expect(limits.most).toBe(50)
+    expect(limits.next).toBe(50)
     work(limits, 1)
-    expect(limits.most).toBe(55)
+    expect(limits.next).toBe(55)
     work(limits, 1)
     expect(limits.calls).toBe(55)
     work(limits, 19)
     limits.throttled(55)
     work(limits, 19)
-    expect(limits.most).toBe(55)
+    expect(limits.next).toBe(55)
     work(limits, 1000)
     expect(limits.calls).toBe(100)
   })
 
   test('is probed by one POST, while the others keep to what works', () => {
     const limits = new BatchSize(100)
-    limits.halve(100)
+    timedOut(limits, 100)
     work(limits, 20)
-    limits.start(limits.most)
-    expect(limits.most).toBe(50)
-    limits.halve(55)
-    limits.end(55)
+    limits.start(limits.next)
+    expect(limits.next).toBe(50)
+    timedOut(limits, 55)
+    limits.end(55, false)
     expect(limits.calls).toBe(50)
   })
 
   test('waits longer after each failed probe', () => {
     const limits = new BatchSize(100)
-    limits.halve(100)
+    timedOut(limits, 100)
     const postsUntilTry = () => {
       let posts = 0
-      for (; limits.most === limits.calls; posts++) work(limits, 1)
-      limits.start(limits.most)
-      limits.halve(limits.most === limits.calls ? 55 : limits.most)
-      limits.end(55)
+      for (; limits.next === limits.calls; posts++) work(limits, 1)
+      limits.start(limits.next)
+      timedOut(limits, limits.next === limits.calls ? 55 : limits.next)
+      limits.end(55, false)
       return posts
     }
     expect([postsUntilTry(), postsUntilTry(), postsUntilTry()]).toEqual([20, 40, 80])
@@ -99,17 +102,17 @@ describe('the length of batches', () => {
   test('is one if no batch was ever answered, and batches are tried ever more rarely', () => {
     const limits = new BatchSize(100)
     limits.failed(100)
-    expect(limits.most).toBe(1)
+    expect(limits.next).toBe(1)
     let tries = 0
     for (let i = 0; i < 5000; i++) {
-      const length = limits.most
+      const length = limits.next
       limits.start(length)
       if (length === 1) worked(limits, 1)
       else {
         tries++
         limits.failed(length)
       }
-      limits.end(length)
+      limits.end(length, false)
     }
     expect(tries).toBeGreaterThan(2)
     expect(tries).toBeLessThan(10)
@@ -123,13 +126,13 @@ describe('the length of batches', () => {
     limits.failed(100)
     const tried: number[] = []
     for (let i = 0; i < 5000 && limits.calls === 1; i++) {
-      const length = limits.most
+      const length = limits.next
       limits.start(length)
       if (length > 1) tried.push(length)
       // HTTP 502 for long ones, or for those with large replies.
       if (length > 12) limits.failed(length)
       else worked(limits, length)
-      limits.end(length)
+      limits.end(length, false)
     }
     expect(tried).toEqual([100, 50, 25, 12])
     expect(limits.calls).toBe(12)
@@ -139,7 +142,7 @@ describe('the length of batches', () => {
     const limits = new BatchSize(100)
     work(limits, 1)
     limits.failed(100)
-    expect(limits.most).toBe(100)
+    expect(limits.next).toBe(100)
   })
 
   test('does not change where a lone call fails and batches are known to be refused', () => {
@@ -147,7 +150,7 @@ describe('the length of batches', () => {
     limits.failed(100)
     worked(limits, 1)
     limits.failed(1)
-    expect(limits.most).toBe(1)
+    expect(limits.next).toBe(1)
   })
 
   describe('after POSTs that failed without a reason, one after the other', () => {
@@ -167,7 +170,7 @@ describe('the length of batches', () => {
       answer(limits, 25)
       expect([fail(limits, 26), limits.calls]).toEqual([false, 25])
       for (let i = 0; i < 20; i++) answer(limits, 25)
-      expect(limits.most).toBe(100)
+      expect(limits.next).toBe(100)
     })
 
     test('does not change for POSTs that were under way when the first one failed', () => {
@@ -227,18 +230,18 @@ describe('the length of batches', () => {
     const limits = new BatchSize(100)
     for (let i = 0; i < 3; i++) limits.answeredOnly(99, 100)
     expect(limits.calls).toBe(100)
-    limits.halve(20)
+    timedOut(limits, 20)
     for (let i = 0; i < 20; i++) worked(limits, 10)
-    expect(limits.most).toBe(11)
+    expect(limits.next).toBe(11)
     limits.start(11)
     limits.answeredOnly(10, 11)
-    limits.end(11)
-    expect(limits.most).toBe(10)
+    limits.end(11, false)
+    expect(limits.next).toBe(10)
   })
 
   test('is always from 1 to the longest', () => {
     const event = fc.oneof(
-      ...(['refused', 'halve', 'throttled', 'failed', 'start', 'end'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }))),
+      ...(['refused', 'timedOut', 'throttled', 'failed', 'start', 'end'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }))),
       ...(['worked', 'tooLarge'] as const).map((what) => fc.tuple(fc.constant(what), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 3 * MiB }))),
     )
     fc.assert(
@@ -246,8 +249,10 @@ describe('the length of batches', () => {
         const limits = new BatchSize(maxCalls)
         for (const [what, length, bytes = 0] of events) {
           if (what === 'worked') worked(limits, length, bytes)
+          else if (what === 'timedOut') timedOut(limits, length)
+          else if (what === 'end') limits.end(length, false)
           else limits[what](length, bytes)
-          for (const each of [limits.calls, limits.most]) {
+          for (const each of [limits.calls, limits.next]) {
             expect(each).toBeGreaterThanOrEqual(1)
             expect(each).toBeLessThanOrEqual(maxCalls)
           }
