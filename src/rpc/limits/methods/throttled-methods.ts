@@ -175,7 +175,7 @@ export class ThrottledMethods {
   #set(name: string, method: ThrottledMethod, isApart: boolean, now: number): void {
     if (method.isApart === isApart) return
     method.isApart = isApart
-    if (isApart) method.flow.pacer = new Pacer(undefined, now)
+    if (isApart) method.goApart(now)
     else method.rejoin()
     if (!isApart && this.#trial?.method === name) this.#trial = undefined
     const others = [...this.#apart].filter((each) => each !== name)
@@ -211,7 +211,8 @@ class Counts {
 /** One method that an endpoint has throttled. */
 class ThrottledMethod extends Counts {
   /** When its calls may go while it is apart. */
-  readonly flow: FlowControl<Pacer>
+  flow: FlowControl<Pacer>
+  readonly #backoff: Backoff
   isApart = false
   /** POSTs in which calls of this method were throttled, and no others. */
   throttledAlone = 0
@@ -229,6 +230,7 @@ class ThrottledMethod extends Counts {
 
   constructor(backoff: Backoff) {
     super()
+    this.#backoff = backoff
     this.flow = new FlowControl(new Pacer(undefined, 0), backoff)
   }
 
@@ -268,6 +270,12 @@ class ThrottledMethod extends Counts {
     if (now < this.#togetherUntil) return
     this.#togetherUntil = now + this.#togetherMs
     this.#togetherMs = Math.min(MOST_TOGETHER_MS, 2 * this.#togetherMs)
+  }
+
+  /** Its calls wait apart: its pauses and its rate are those of this time. */
+  goApart(now: number): void {
+    this.flow = new FlowControl(new Pacer(undefined, now), this.#backoff)
+    this.#pausedMs = 0
   }
 
   /** Its calls go with the others again. */

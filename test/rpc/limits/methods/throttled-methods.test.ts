@@ -1,7 +1,7 @@
 import { getBlocks } from 'hexline/bulk'
 import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../../../src/errors.ts'
-import type { Call } from '../../../../src/rpc/call.ts'
+import type { Call, Outcome } from '../../../../src/rpc/call.ts'
 import { type BatchInFlight, batchResult } from '../../../../src/rpc/limits/batch-result.ts'
 import { ThrottledMethods } from '../../../../src/rpc/limits/methods/throttled-methods.ts'
 import { replyOf } from '../../../../src/rpc/reply.ts'
@@ -396,5 +396,54 @@ describe('two methods that were refused in the same POSTs', () => {
       for (const name of ['c', 'd', 'd']) post([name], false)
     }
     expect(post(['a'], true, true)).toBe('unknown')
+  })
+})
+
+describe('a method that waits apart for the second time', () => {
+  const refused = (retryAfterMs?: number) =>
+    new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit', ...(retryAfterMs !== undefined && { retryAfterMs }) })
+
+  /** Has been apart, with pauses of a second and more, until it was answered. */
+  function beenApart() {
+    const methods = new ThrottledMethods(retry)
+    let now = 0
+    const post = (method: string, outcome: Outcome) => {
+      const calls = [{ method } as Call]
+      methods.started(calls, now)
+      const batch: BatchInFlight = { calls, sentAt: now, nth: 1, nthBusy: 1, expectedBytes: 0, isProbe: false, hadRoom: true }
+      now += 100
+      methods.learn(batchResult(batch, [outcome]), () => true, 8, now)
+    }
+    for (let i = 0; i < 3; i++) {
+      post('a', refused(1500))
+      post('b', replyOf('0x1'))
+    }
+    expect(methods.apart.has('a')).toBe(true)
+    // Its rate is forgotten meanwhile: what it holds back does not count as answered.
+    now += 600_000
+    for (let i = 0; i < 30; i++) post('a', replyOf('0x1'))
+    expect(methods.apart.has('a')).toBe(false)
+    now += 600_000
+    return {
+      methods,
+      post,
+      /** How long this method is paused, and how long another waits for its trial later. */
+      pauseOf: (method: string) => methods.heldUntil({ size: 1, first: { method } as Call }, 1, now) - now,
+      waitOf: (method: string) => methods.msUntilTrialEnds({ size: 1, first: { method } as Call }, now + 1000),
+    }
+  }
+
+  it('has no trial before it was silent itself', () => {
+    const { methods, post, waitOf } = beenApart()
+    for (let i = 0; i < 2; i++) post('a', refused(1500))
+    expect(methods.apart.has('a')).toBe(true)
+    expect(waitOf('b')).toBe(0)
+  })
+
+  it('pauses at once, as the first time', () => {
+    const { methods, post, pauseOf } = beenApart()
+    for (let i = 0; i < 2; i++) post('a', refused())
+    expect(methods.apart.has('a')).toBe(true)
+    expect(pauseOf('a')).toBe(75)
   })
 })
