@@ -2,51 +2,15 @@ import type { HexlineError } from '../../../errors.ts'
 import type { Call } from '../../call.ts'
 import type { Backoff } from '../../retry-delay.ts'
 import type { BatchInFlight, BatchResult } from '../batch-result.ts'
-import { FlowControl } from '../flow-control.ts'
-import { Pacer, type WaitingCalls } from '../rate/pacer.ts'
-import { MethodTrial, SILENT_MS } from './method-trial.ts'
+import type { FlowControl } from '../flow-control.ts'
+import type { WaitingCalls } from '../rate/pacer.ts'
+import { MethodTrial } from './method-trial.ts'
+import { Counts, type Ownership, ThrottledMethod } from './throttled-method.ts'
 
-/** POSTs of a method in a row that are throttled until its calls go apart from the others. */
-const IN_A_ROW = 2
-/**
- * POSTs of other methods that would have been throttled as often as those of this method, at least,
- * and the part of them that may have been.
- */
-const EXPECTED = 5
-const MOST_OTHERS = 0.1
-/** From this part of them on, and this number, the method is throttled as all others are. */
-const SHARED_FROM = 0.5
-const LEAST_OTHERS = 2
-/**
- * A method is refused where at least this many of its POSTs were throttled, and fewer than this
- * part of their number answered. Its POSTs tell nothing about another method.
- */
-const LEAST_REFUSED = 2
-const LEAST_ANSWERED = 0.02
-/**
- * POSTs of a method in a row that are answered, while its rate holds nothing back, until its calls
- * go with the others again.
- */
-const RECOVERED = 20
-/**
- * How long a method whose throttling was not its own stays with the others, at first and at most,
- * in ms.
- */
-const TOGETHER_MS = 30_000
-const MOST_TOGETHER_MS = 600_000
 /** Counts are halved here: what was long ago weighs little. */
 const MOST_COUNTED = 200
 /** Methods that are watched, at most: they are named by the user. */
 const MOST_METHODS = 100
-
-/**
- * What the throttling of a POST says about its method:
- * - `unknown`: nothing. The limits of the endpoint learn from it.
- * - `found`: it is the method's own, which has just been shown. What the limits of the endpoint
- *   have learnt from it so far is wrong.
- * - `own`: it is the method's own, and says nothing about the endpoint.
- */
-export type Ownership = 'unknown' | 'found' | 'own'
 
 /**
  * Finds out which methods an endpoint throttles by themselves. Some providers take a few calls of
@@ -85,22 +49,22 @@ export class ThrottledMethods {
    * `most`; in the past where nothing holds them back.
    */
   heldUntil(waiting: WaitingCalls, most: number, now: number): number {
-    const { flow } = this.#methods.get(waiting.first.method) as ThrottledMethod
-    return flow.heldUntil(waiting, most, now)
+    return this.#flowOf(waiting.first.method)?.heldUntil(waiting, most, now) ?? 0
   }
 
   /** How many calls of this method the next POST may hold, at most `most`. */
   room(method: string, most: number, now: number): number {
-    return this.#ifApart(method)?.flow.pacer.room(most, now) ?? most
+    return this.#flowOf(method)?.pacer.room(most, now) ?? most
   }
 
   /** See `Pause`. */
   failureFor(call: Call, now: number): HexlineError | undefined {
-    return this.#ifApart(call.method)?.flow.pause.failureFor(call, now)
+    return this.#flowOf(call.method)?.pause.failureFor(call, now)
   }
 
-  #ifApart(method: string): ThrottledMethod | undefined {
-    return this.#apart.has(method) ? this.#methods.get(method) : undefined
+  /** Undefined for a method that is not apart. */
+  #flowOf(method: string): FlowControl | undefined {
+    return this.#methods.get(method)?.flow
   }
 
   /** How long these calls are to wait for the trial of another method, in ms. */
@@ -111,7 +75,7 @@ export class ThrottledMethods {
   /** A POST of these calls starts. */
   started(calls: readonly Call[], now: number): void {
     const { method } = calls[0] as Call
-    this.#ifApart(method)?.flow.pacer.started(calls, now)
+    this.#flowOf(method)?.pacer.started(calls, now)
     if (this.#trial?.isSpoiltBy(method, now)) this.#trial = undefined
     else this.#trial?.started(method, now)
   }
@@ -139,10 +103,10 @@ export class ThrottledMethods {
       if (each.isApart && taken.length > 0 && batch.calls[0]?.method === name) each.took(result, slots, now)
       if (name === method) each.throttledAlone++
     }
-    for (const [name, each] of this.#methods) this.#set(name, each, each.judge(this.#othersOf(each), now) && (each.isApart || areOthersWaiting(name)), now)
+    for (const [name, each] of this.#methods) if (each.judge(this.#othersOf(each), () => areOthersWaiting(name), now)) this.#moved(name, each)
     this.#halveIfMany()
     const suspect = method === undefined ? undefined : this.#methods.get(method)
-    if (suspect === undefined || throttling === undefined || !suspect.isApart) return 'unknown'
+    if (suspect?.flow === undefined || throttling === undefined) return 'unknown'
     if (suspect.rest(result, throttling, now)) this.#trial ??= new MethodTrial(method as string, batch.calls.length, suspect.flow.pause.until)
     return suspect.prove(this.#othersOf(suspect))
   }
@@ -172,11 +136,8 @@ export class ThrottledMethods {
     if (isTaken) this.#methods.get(method)?.stayTogether(now)
   }
 
-  #set(name: string, method: ThrottledMethod, isApart: boolean, now: number): void {
-    if (method.isApart === isApart) return
-    method.isApart = isApart
-    if (isApart) method.goApart(now)
-    else method.rejoin()
+  /** The method is apart now, or is not any more. */
+  #moved(name: string, { isApart }: ThrottledMethod): void {
     if (!isApart && this.#trial?.method === name) this.#trial = undefined
     const others = [...this.#apart].filter((each) => each !== name)
     this.#apart = new Set(isApart ? [...others, name] : others)
@@ -189,133 +150,6 @@ export class ThrottledMethods {
       method.halve()
       if (method.throttled < 1 && !method.isApart) this.#methods.delete(name)
     }
-  }
-}
-
-/** Numbers of POSTs, with the calls of one method or with any. */
-class Counts {
-  answered = 0
-  throttled = 0
-
-  add(isAnswered: boolean, isThrottled: boolean): void {
-    if (isAnswered) this.answered++
-    if (isThrottled) this.throttled++
-  }
-
-  halve(): void {
-    this.answered /= 2
-    this.throttled /= 2
-  }
-}
-
-/** One method that an endpoint has throttled. */
-class ThrottledMethod extends Counts {
-  /** When its calls may go while it is apart. */
-  flow: FlowControl<Pacer>
-  readonly #backoff: Backoff
-  isApart = false
-  /** POSTs in which calls of this method were throttled, and no others. */
-  throttledAlone = 0
-  #isProven = false
-  /** POSTs in a row that were throttled, and that were answered. */
-  #throttledInARow = 0
-  #answeredInARow = 0
-  /** Until when it stays with the others, and how long that was. */
-  #togetherUntil = 0
-  #togetherMs = TOGETHER_MS
-  /** Length of its newest pause. */
-  #pausedMs = 0
-  /** POSTs in a row that are throttled until the next trial. */
-  #trialAfter = 0
-
-  constructor(backoff: Backoff) {
-    super()
-    this.#backoff = backoff
-    this.flow = new FlowControl(new Pacer(undefined, 0), backoff)
-  }
-
-  override add(isAnswered: boolean, isThrottled: boolean): void {
-    super.add(isAnswered, isThrottled)
-    if (isThrottled) {
-      this.#throttledInARow++
-      this.#answeredInARow = 0
-    } else if (isAnswered) {
-      this.#throttledInARow = 0
-      this.#answeredInARow++
-    }
-  }
-
-  /** See `FlowControl`. */
-  took(result: BatchResult, slots: number, now: number): void {
-    this.flow.took(result, slots, now)
-    // What its rate held back might have been refused.
-    if (this.flow.pacer.heldAt >= result.batch.sentAt) this.#answeredInARow = 0
-  }
-
-  override halve(): void {
-    super.halve()
-    this.throttledAlone /= 2
-  }
-
-  /** Judges anew, by its own POSTs and those of others, whether its calls should wait apart. */
-  judge(others: Counts, now: number): boolean {
-    if (!this.isApart) return this.#throttledInARow >= IN_A_ROW && now >= this.#togetherUntil
-    const isShared = others.throttled >= LEAST_OTHERS && others.throttled > SHARED_FROM * this.#expected(others)
-    if (isShared) this.stayTogether(now)
-    return now >= this.#togetherUntil && this.#answeredInARow < RECOVERED
-  }
-
-  /** The limit is not its own: it stays with the others for a while, longer each time. */
-  stayTogether(now: number): void {
-    if (now < this.#togetherUntil) return
-    this.#togetherUntil = now + this.#togetherMs
-    this.#togetherMs = Math.min(MOST_TOGETHER_MS, 2 * this.#togetherMs)
-  }
-
-  /** Its calls wait apart: its pauses and its rate are those of this time. */
-  goApart(now: number): void {
-    this.flow = new FlowControl(new Pacer(undefined, now), this.#backoff)
-    this.#pausedMs = 0
-  }
-
-  /** Its calls go with the others again. */
-  rejoin(): void {
-    this.#isProven = false
-    this.#throttledInARow = 0
-    this.#trialAfter = 0
-  }
-
-  /**
-   * A POST was throttled. The method pauses, unless its rate is enough to hold calls back. True
-   * where a trial is due: it was silent itself before this POST for as long as others are silent in
-   * a trial, and that alone has not helped.
-   */
-  rest(result: BatchResult, throttling: HexlineError, now: number): boolean {
-    const { pause } = this.flow
-    const wasSilent = this.#pausedMs >= SILENT_MS && result.batch.sentAt >= pause.until && this.#throttledInARow > 1
-    const isDue = wasSilent && this.#throttledInARow >= this.#trialAfter
-    this.flow.throttled(result, throttling, now)
-    const pauses = this.flow.pauseFor(throttling, true, now)
-    this.#pausedMs = pause.until - now
-    if (isDue && pauses) this.#trialAfter = 2 * this.#throttledInARow
-    return isDue && pauses
-  }
-
-  prove(others: Counts): Ownership {
-    if (this.#isProven) return 'own'
-    const expected = this.#expected(others)
-    this.#isProven = expected >= EXPECTED && others.throttled <= MOST_OTHERS * expected
-    return this.#isProven ? 'found' : 'unknown'
-  }
-
-  /** Is hardly any of its POSTs answered? */
-  get isRefused(): boolean {
-    return this.throttled >= LEAST_REFUSED && this.answered < LEAST_ANSWERED * this.throttled
-  }
-
-  /** POSTs of others that would have been throttled if they were as often as those of this one. */
-  #expected({ answered, throttled }: Counts): number {
-    return ((answered + throttled) * this.throttled) / (this.answered + this.throttled)
   }
 }
 
