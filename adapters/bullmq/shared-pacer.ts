@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { PacedEndpoint } from '../../src/client/internals.ts'
 import type { Call } from '../../src/rpc/call.ts'
 import type { RateVerdict, Throttling } from '../../src/rpc/limits/estimate/rate-estimate.ts'
-import { fittingWithin, Pacer, type Pacing, type WaitingCalls } from '../../src/rpc/limits/rate/pacer.ts'
+import { fittingWithin } from '../../src/rpc/limits/rate/given-budget.ts'
+import { Pacer, type Pacing, type RateStanding, type WaitingCalls } from '../../src/rpc/limits/rate/pacer.ts'
 import type { Timer } from '../../src/wait/clock.ts'
 import type { Grant, PostEvent, Question } from './budget-script.ts'
 import { GUESS, SharedEstimate } from './shared-estimate.ts'
@@ -102,17 +103,13 @@ export class SharedPacer implements Pacing {
     this.#ask = ask
   }
 
-  readonly hasLearnt = true
-
-  /** A refusal is put down to the rate: what is in flight of all processes, no single one knows. */
-  readonly isBeyondKnown = true
-
   get perSecond(): number {
     return this.#known.perSecond / this.#known.active
   }
 
-  hasLearntSince(time: number): boolean {
-    return this.#known.since > time
+  /** A refusal is put down to the rate: what is in flight of all processes, no single one knows. */
+  standing(): RateStanding {
+    return 'unproven'
   }
 
   msUntil(waiting: WaitingCalls, most: number, now: number): number {

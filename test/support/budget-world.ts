@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { askBudget, budgetKeys, type Grant, type Question, voidUntil } from '../../adapters/bullmq/budget-script.ts'
 import { SharedPacer } from '../../adapters/bullmq/shared-pacer.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import type { Budget } from '../../src/rpc/limits/rate/pacer.ts'
+import type { Budget } from '../../src/rpc/limits/rate/given-budget.ts'
 import type { Clock, Timer } from '../../src/wait/clock.ts'
 
 /*

@@ -13,7 +13,8 @@ import type { RateVerdict } from './estimate/rate-estimate.ts'
 import { FlowControl } from './flow-control.ts'
 import { ThrottledMethods } from './methods/throttled-methods.ts'
 import { PostsInFlight } from './posts-in-flight.ts'
-import { type Budget, Pacer, type Pacing, type WaitingCalls } from './rate/pacer.ts'
+import type { Budget } from './rate/given-budget.ts'
+import { Pacer, type Pacing, type WaitingCalls } from './rate/pacer.ts'
 
 export interface EndpointLimitsOptions {
   /** Most POSTs in flight, where POSTs hold several calls. */
@@ -335,9 +336,10 @@ export class EndpointLimits {
       // More at a time than were ever answered: their number may be the reason, unless the rate is
       // beyond what is known to be taken.
       const isMost = nthBusy > 1 && nthBusy > this.#concurrency.proven
-      if (isMost && !this.#flow.pacer.isBeyondKnown && !this.#flow.pacer.hasLearntSince(sentAt)) return 'too-many-at-once'
+      const standing = this.#flow.pacer.standing(sentAt)
+      if (isMost && standing !== 'unproven') return 'too-many-at-once'
       // A single POST is turned away for the rate: those before may have been, too.
-      if (nthBusy === 1 && !this.#flow.pacer.hasLearnt) this.#concurrency.forgive()
+      if (nthBusy === 1 && standing === 'none') this.#concurrency.forgive()
     }
     return this.#flow.throttled(result, throttling, now)
   }

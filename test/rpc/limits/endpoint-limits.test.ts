@@ -231,10 +231,8 @@ test('another pacer takes the place of the rates, and is told which calls wait, 
   const told: unknown[][] = []
   let waitMs = 100
   limits.paceBy({
-    hasLearnt: true,
-    isBeyondKnown: true,
     perSecond: 7,
-    hasLearntSince: () => false,
+    standing: () => 'unproven',
     msUntil: () => waitMs,
     isHoldingBack: () => true,
     room: (most) => Math.min(3, most),

@@ -1082,10 +1082,8 @@ test('another pacer holds calls back until it wakes them', async () => {
   queue.paceBy((onGrant) => {
     wake = onGrant
     return {
-      hasLearnt: true,
-      isBeyondKnown: true,
       perSecond: 1,
-      hasLearntSince: () => false,
+      standing: () => 'unproven',
       msUntil: () => (granted > 0 ? 0 : 3_600_000),
       isHoldingBack: () => granted === 0,
       room: () => granted,

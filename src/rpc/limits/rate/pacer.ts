@@ -1,16 +1,8 @@
 import type { Call } from '../../call.ts'
 import type { RateVerdict, Throttling } from '../estimate/rate-estimate.ts'
-import { GivenRate } from './given-rate.ts'
+import { type Budget, GivenBudget } from './given-budget.ts'
 import { LATELY_MS, Lately, latelyMs } from './lately.ts'
 import { LearntRate, type RateGuess } from './learnt-rate.ts'
-
-/** What may go per second, as the user says. */
-export interface Budget {
-  /** Units; calls, where each costs 1. */
-  readonly perSecond: number
-  /** What a call costs, by its method. Without it each costs 1. */
-  readonly costOf?: ((method: string) => number) | undefined
-}
 
 /** Calls that wait for a POST. */
 export interface WaitingCalls {
@@ -30,16 +22,20 @@ const LEAST_GUESS = 100
 const LEAST_PAUSE_MS = 250
 const SAVED_PART = 0.9
 
+/**
+ * What is known of the rate at which a POST went:
+ * - `none`: no rate has been learnt;
+ * - `proven`: the endpoint has taken calls at this rate;
+ * - `unproven`: it may be more than the endpoint takes, or it was cut only after the POST was sent.
+ */
+export type RateStanding = 'none' | 'proven' | 'unproven'
+
 /** Decides when calls may go to an endpoint. Questions change nothing. */
 export interface Pacing {
-  /** A rate has been learnt. */
-  readonly hasLearnt: boolean
-  /** Calls go faster than the endpoint is known to take them. */
-  readonly isBeyondKnown: boolean
   /** The learnt calls per second, if any. */
   readonly perSecond: number | undefined
-  /** A rate was learnt later than `time`. */
-  hasLearntSince(time: number): boolean
+  /** What is known of the rate at which a POST went that was sent at this time. */
+  standing(sentAt: number): RateStanding
   /** How long until a POST of the waiting calls, at most `most` of them, may start, in ms. */
   msUntil(waiting: WaitingCalls, most: number, now: number): number
   /** The learnt rate holds back a POST of the waiting calls, at most `most` of them. */
@@ -72,20 +68,14 @@ export interface Pacing {
  * `throttled` change anything.
  */
 export class Pacer implements Pacing {
-  readonly #given: GivenRate | undefined
-  readonly #costOf: ((method: string) => number) | undefined
+  readonly #given: GivenBudget | undefined
   readonly #lately = new Lately()
   #learnt: LearntRate | undefined
   /** Calls per second that were answered before the first one was throttled. */
   #answeredBefore = 0
 
   constructor(budget: Budget | undefined, now: number) {
-    this.#given = budget === undefined ? undefined : new GivenRate(budget.perSecond, now)
-    this.#costOf = budget?.costOf
-  }
-
-  get hasLearnt(): boolean {
-    return this.#learnt !== undefined
+    this.#given = budget === undefined ? undefined : new GivenBudget(budget, now)
   }
 
   /** When the learnt rate last held calls back; in the past where there is none. */
@@ -93,12 +83,9 @@ export class Pacer implements Pacing {
     return this.#learnt?.heldAt ?? 0
   }
 
-  get isBeyondKnown(): boolean {
-    return this.#learnt?.isBeyondLevel === true
-  }
-
-  hasLearntSince(time: number): boolean {
-    return this.#learnt !== undefined && this.#learnt.since > time
+  standing(sentAt: number): RateStanding {
+    if (this.#learnt === undefined) return 'none'
+    return this.#learnt.isBeyondLevel || this.#learnt.since > sentAt ? 'unproven' : 'proven'
   }
 
   get perSecond(): number | undefined {
@@ -108,7 +95,7 @@ export class Pacer implements Pacing {
   msUntil(waiting: WaitingCalls, most: number, now: number): number {
     if (this.#given === undefined && this.#learnt === undefined) return 0
     const calls = Math.min(waiting.size, most)
-    return Math.max(this.#msUntilLearnt(calls, now), this.#given === undefined ? 0 : this.#msUntilGiven(this.#given, waiting.first, calls, now))
+    return Math.max(this.#msUntilLearnt(calls, now), this.#given?.msUntil(waiting.first, calls, now) ?? 0)
   }
 
   isHoldingBack(waiting: WaitingCalls, most: number, now: number): boolean {
@@ -116,23 +103,18 @@ export class Pacer implements Pacing {
   }
 
   room(most: number, now: number): number {
-    let room = most
-    if (this.#learnt !== undefined && !this.#learnt.isForgotten(now)) room = Math.min(room, this.#learnt.available(now))
-    if (this.#given !== undefined && this.#costOf === undefined) room = Math.min(room, this.#given.available(now))
-    return room
+    const given = this.#given?.room(most, now) ?? most
+    return this.#learnt === undefined || this.#learnt.isForgotten(now) ? given : Math.min(given, this.#learnt.available(now))
   }
 
   fitting(now: number): ((call: Call) => boolean) | undefined {
-    if (this.#given === undefined || this.#costOf === undefined) return undefined
-    return fittingWithin(this.#given.units(now), (call) => this.#cost(call))
+    return this.#given?.fitting(now)
   }
 
   started(calls: readonly Call[], now: number): void {
     if (this.#learnt?.isForgotten(now)) this.#learnt = undefined
     this.#learnt?.started(calls.length, now)
-    if (this.#given === undefined) return
-    const units = this.#costOf === undefined ? calls.length : calls.reduce((sum, call) => sum + this.#cost(call), 0)
-    this.#given.take(units, this.#cost(calls[0] as Call), now)
+    this.#given?.started(calls, now)
   }
 
   answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
@@ -172,30 +154,5 @@ export class Pacer implements Pacing {
 
   #msUntilLearnt(calls: number, now: number): number {
     return this.#learnt === undefined || this.#learnt.isForgotten(now) ? 0 : this.#learnt.msUntil(calls, now)
-  }
-
-  #msUntilGiven(given: GivenRate, next: Call, calls: number, now: number): number {
-    const cost = this.#cost(next)
-    return cost === 0 ? 0 : given.msUntil(cost, calls, now)
-  }
-
-  #cost(call: Call): number {
-    return this.#costOf === undefined ? 1 : this.#costOf(call.method)
-  }
-}
-
-/**
- * A function that says of one call after another whether what is left of the units covers it. The
- * first call always fits.
- */
-export function fittingWithin(units: number, costOf: (call: Call) => number): (call: Call) => boolean {
-  let left = units
-  let isFirst = true
-  return (call) => {
-    const cost = costOf(call)
-    if (!isFirst && cost > Math.max(0, left)) return false
-    isFirst = false
-    left -= cost
-    return true
   }
 }
