@@ -157,10 +157,10 @@ export class SharedPacer implements Pacing {
     if (lease.calls <= 0) this.#spare += lease.units
   }
 
-  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
-    this.#alone?.answered(calls, tookMs, slots, isWhole, now)
+  answered(calls: number, tookMs: number, slots: number, noneThrottled: boolean, now: number): void {
+    this.#alone?.answered(calls, tookMs, slots, noneThrottled, now)
     // Of a POST that was throttled in its middle, `throttled` tells both.
-    if (isWhole) this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: false, pauseMs: 0 })
+    if (noneThrottled) this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: false, pauseMs: 0 })
     else this.#answeredInPart = calls
   }
 

@@ -34,7 +34,7 @@ export interface BatchResult {
    * `not-found`: the endpoint says that there is nothing at its URL, which may be wrong, or belong
    * to a server without batches.
    */
-  readonly whole: 'answered' | 'timed-out' | 'unexplained' | 'cut' | 'not-found' | 'mixed'
+  readonly common: 'answered' | 'timed-out' | 'unexplained' | 'cut' | 'not-found' | 'mixed'
   /** Calls that have a result, and the size of these results together, in bytes. */
   readonly answered: readonly Call[]
   readonly bytes: number
@@ -67,12 +67,12 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
   let strained = 0
   let refusal: HexlineError | undefined
   let throttling: HexlineError | undefined
-  let whole: BatchResult['whole'] | undefined
+  let common: BatchResult['common'] | undefined
   let throttled: Call[] | undefined
   for (let i = 0; i < outcomes.length; i++) {
     const outcome = outcomes[i] as Outcome
     const what = categoryOf(outcome)
-    whole = whole === undefined || whole === what ? what : 'mixed'
+    common = common === undefined || common === what ? what : 'mixed'
     if (!(outcome instanceof Error)) {
       answered++
       bytes += sizeFrom(outcome.bytes)
@@ -89,7 +89,7 @@ export function batchResult(batch: BatchInFlight, outcomes: readonly Outcome[]):
   const hasResult = (outcome: Outcome) => !(outcome instanceof Error)
   return {
     batch,
-    whole: whole ?? 'mixed',
+    common: common ?? 'mixed',
     answeredFirst: answeredFirst(outcomes, answered + rejected),
     answered: callsWhere(hasResult, answered, calls, outcomes),
     bytes,
@@ -114,7 +114,7 @@ function isOwnError(error: Error, length: number): boolean {
 
 const NONE: readonly Call[] = []
 
-function categoryOf(outcome: Outcome): BatchResult['whole'] {
+function categoryOf(outcome: Outcome): BatchResult['common'] {
   if (!(outcome instanceof Error)) return 'answered'
   if (outcome.kind === 'timeout') return isStall(outcome) ? 'cut' : 'timed-out'
   if (outcome instanceof NetworkError && !outcome.unsent) return 'cut'

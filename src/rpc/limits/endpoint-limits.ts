@@ -41,8 +41,11 @@ export interface Wait {
 
 /** What follows from a batch result. */
 export interface Consequences {
-  /** A pause has begun: the endpoint, or one of its methods, gets no calls until its end. */
-  readonly isPaused: boolean
+  /**
+   * The endpoint may be paused by now, or one of its methods: waiting calls for which `failureFor`
+   * has a failure are to fail.
+   */
+  readonly mayBePaused: boolean
   /**
    * Calls that may do better in a smaller batch: none, those that were refused for their size,
    * those without a reply, or all that the batch held.
@@ -235,25 +238,25 @@ export class EndpointLimits {
     if (throttling === undefined && taken.length > 0) this.#busyRefusals.answered()
     const ownership = this.#methods.learn(result, areOthersWaiting, this.#concurrency.limit, now)
     if (ownership === 'found') this.#forgetThrottling(now)
-    const isThrottled = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
-    const isPaused = isThrottled || (throttling !== undefined && this.methodsApart.size > 0)
+    const isPaused = throttling !== undefined && ownership === 'unknown' && this.#learnThrottling(result, throttling, now)
+    const mayBePaused = isPaused || (throttling !== undefined && this.methodsApart.size > 0)
     if (throttling === undefined && result.strained === length) this.#concurrency.strained(batch.nth, batch.sentAt, now)
-    return { isPaused, resend }
+    return { mayBePaused, resend }
   }
 
   #learnFromReplies(result: BatchResult, now: number): void {
-    const { batch, answered, bytes, whole } = result
+    const { batch, answered, bytes, common } = result
     const tookMs = now - batch.sentAt
     if ((this.#roundTripMs === 0 || tookMs < this.#roundTripMs) && !this.#isHeavy((batch.calls[0] as Call).method)) this.#roundTripMs = tookMs
     if (answered.length > 0) this.#replies.learn(answered, bytes)
     this.#inFlight.answeredAfter(tookMs)
     this.#flow.took(result, this.#concurrency.limit, now)
     this.#concurrency.answered(batch.nth, now)
-    if (whole === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
+    if (common === 'answered' && batch.calls[0]?.priority === 'interactive') this.#speeds.learn(batch.calls, tookMs)
   }
 
   /** Which calls may do better in a smaller batch. */
-  #learnSize({ batch, answered, taken, refusal, answeredFirst, whole }: BatchResult, now: number): Consequences['resend'] {
+  #learnSize({ batch, answered, taken, refusal, answeredFirst, common }: BatchResult, now: number): Consequences['resend'] {
     const { length } = batch.calls
     const { sentAt } = batch
     const bytes = answered.length === length || taken.length < length ? batch.expectedBytes : this.#replies.sum(answered)
@@ -269,11 +272,11 @@ export class EndpointLimits {
     }
     const failed = { length, bytes, sentAt, now }
     if (taken.length === length) {
-      const hadRoom = batch.hadRoom || this.#hadFreeSlots(batch)
-      this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, hadRoom })
+      const noneWaited = batch.hadRoom || this.#hadFreeSlots(batch)
+      this.#size.answered({ length, bytes, tookMs: now - sentAt, roundTripMs: this.#roundTripMs, noneWaited })
       return 'none'
     }
-    switch (whole) {
+    switch (common) {
       case 'timed-out':
         if (length > 1) this.#size.timedOut(failed)
         return 'none'

@@ -92,7 +92,7 @@ export class Batches {
       return
     }
     this.learn()
-    const { isPaused, resend } = this.#learnFrom(batch, outcomes, now)
+    const { mayBePaused, resend } = this.#learnFrom(batch, outcomes, now)
     const again: Entry[] = []
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
@@ -105,7 +105,7 @@ export class Batches {
     }
     this.#lines.putBack(line, again)
     // Calls that do not wait for the end of a pause, or whose deadline comes before it, fail now.
-    if (isPaused) this.#lines.fail((call) => this.#limits.failureFor(call, now))
+    if (mayBePaused) this.#lines.fail((call) => this.#limits.failureFor(call, now))
     if (throttleEvents.hasSubscribers) this.#throttleEvents.publish(outcomes.filter(isFailure), this.#limits.current, now)
   }
 

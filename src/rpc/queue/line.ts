@@ -95,16 +95,16 @@ export class Line {
 
   /**
    * Takes the next entries for one POST, as far as `plan` lets them in; an unsafe call goes alone.
-   * Entries that are to travel apart from the first one stay. `hadRoom` where the POST could have
-   * taken more than it found.
+   * Entries that are to travel in another batch than the first one stay. `hadRoom` where the POST
+   * could have taken more than it found.
    */
   take(plan: BatchPlan): { entries: Entry[]; hadRoom: boolean } {
     this.#merge()
     const taken: Entry[] = []
-    const apart: Entry[] = []
+    const split: Entry[] = []
     let most = plan.maxCalls
     let isShortened = false
-    while (this.size > apart.length && taken.length < most) {
+    while (this.size > split.length && taken.length < most) {
       const entry = this.#entries[this.#head] as Entry
       if (this.#holds(entry)) {
         if (taken.length > 0 && (!entry.safe || taken.length >= entry.longest)) {
@@ -113,8 +113,8 @@ export class Line {
         }
         const fit = plan.fits(entry)
         if (fit === 'no') break
-        if (fit === 'apart') {
-          apart.push(entry)
+        if (fit === 'split') {
+          split.push(entry)
         } else {
           this.#leave(entry)
           taken.push(entry)
@@ -124,13 +124,13 @@ export class Line {
       this.#entries[this.#head++] = undefined as never
       if (!entry.safe && taken.length > 0) break
     }
-    if (apart.length > 0) {
-      this.#entries = apart.concat(this.#entries.slice(this.#head))
+    if (split.length > 0) {
+      this.#entries = split.concat(this.#entries.slice(this.#head))
       this.#head = 0
     }
     if (this.size > 0) for (const entry of taken) this.#forget(entry)
     this.#tidy()
-    return { entries: taken, hadRoom: this.size === 0 || apart.length > 0 || isShortened || most < plan.maxCalls }
+    return { entries: taken, hadRoom: this.size === 0 || split.length > 0 || isShortened || most < plan.maxCalls }
   }
 
   /** Takes out the entries of which this is true, for another line. */

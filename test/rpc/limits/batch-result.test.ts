@@ -28,7 +28,7 @@ const tooLarge = new LimitError('too large', 'response-too-large', { limit: 1, s
 const http = (status: number, kind: Extract<ErrorKind, 'server' | 'not-found' | 'rate-limit' | 'invalid'>, retryAfterMs?: number) =>
   new HttpError({ status, headers: {}, body: '' }, { kind, retryAfterMs })
 
-test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
+test.each<[BatchResult['common'], string, readonly Outcome[]]>([
   ['answered', 'results', [answered, answered]],
   ['timed-out', 'timeouts', [late, late]],
   ['unexplained', 'replies that are not JSON, or failures of the server', [broken, http(500, 'server')]],
@@ -39,8 +39,8 @@ test.each<[BatchResult['whole'], string, readonly Outcome[]]>([
   ['mixed', 'results and failures', [answered, broken]],
   ['mixed', 'failures of two sorts', [late, broken]],
   ['mixed', 'no outcome at all', []],
-])('a batch is %s as a whole if it has %s', (whole, _, outcomes) => {
-  expect(resultOf(...outcomes).whole).toBe(whole)
+])('a batch is %s as a whole if it has %s', (common, _, outcomes) => {
+  expect(resultOf(...outcomes).common).toBe(common)
 })
 
 test.each<[number, string, readonly Outcome[]]>([

@@ -124,7 +124,7 @@ describe('a plan', () => {
   test('keeps slow calls apart if another slot is free for them', () => {
     const [quick, heavy] = [...callsOf(1), ...callsOf(1, 'heavy')] as [Call, Call]
     for (const [maySplit, fit] of [
-      [true, 'apart'],
+      [true, 'split'],
       [false, 'yes'],
     ] as const) {
       const plan = limitsWith().plan(0, waiting(2), maySplit) as BatchPlan
@@ -190,7 +190,7 @@ describe('a plan', () => {
 
   test('waits for the batch that probes a new length, unless the calls fit an accepted one', () => {
     const limits = limitsWith()
-    expect(send(limits, 100, tooLong, 0)).toEqual({ isPaused: false, resend: 'too-large' })
+    expect(send(limits, 100, tooLong, 0)).toEqual({ mayBePaused: false, resend: 'too-large' })
     const probe = limits.started(callsOf(50), 100, false)
     expect(limits.plan(110, waiting(50))).toEqual({ waitMs: Number.POSITIVE_INFINITY })
     expect(planOf(limits.plan(110, waiting(1)))).toBe(50)
@@ -200,7 +200,7 @@ describe('a plan', () => {
 
   test('waits for the end of a pause', () => {
     const limits = limitsWith()
-    expect(send(limits, 1, () => throttled(400), 0)).toEqual({ isPaused: true, resend: 'none' })
+    expect(send(limits, 1, () => throttled(400), 0)).toEqual({ mayBePaused: true, resend: 'none' })
     expect(limits.plan(150, waiting(1))).toEqual({ waitMs: 300 })
     expect(limits.pausedUntil).toBe(450)
     expect(limits.callsWithin(200, waiting(9), 150)).toBe(0)
@@ -239,7 +239,7 @@ test('another pacer takes the place of the rates, and is told which calls wait, 
     fitting: () => undefined,
     heldBack: ({ size }) => void told.push(['waits', size]),
     started: ({ length }) => void told.push(['started', length]),
-    answered: (calls, tookMs, _, isWhole) => void told.push(['answered', calls, tookMs, isWhole]),
+    answered: (calls, tookMs, _, noneThrottled) => void told.push(['answered', calls, tookMs, noneThrottled]),
     throttled: ({ sentAt, tookMs, pauseMs }) => {
       told.push(['throttled', sentAt, tookMs, pauseMs])
       return 'too-fast'

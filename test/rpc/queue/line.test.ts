@@ -30,7 +30,7 @@ function ofOneMethod(maxCalls: number): BatchPlan {
     maxCalls,
     fits: ({ method }) => {
       first ??= method
-      return method === first ? 'yes' : 'apart'
+      return method === first ? 'yes' : 'split'
     },
   }
 }

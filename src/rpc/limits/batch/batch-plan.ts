@@ -8,10 +8,10 @@ export interface BatchPlan {
   /** Longest batch, in calls. */
   readonly maxCalls: number
   /**
-   * Whether the next waiting call belongs in this batch: `apart` for one that is to travel in
+   * Whether the next waiting call belongs in this batch: `split` for one that is to travel in
    * another batch, `no` where the batch is full.
    */
-  fits(call: Call): 'yes' | 'apart' | 'no'
+  fits(call: Call): 'yes' | 'split' | 'no'
 }
 
 /** A plan by the size of replies, by what the rate allows, and by how fast calls are. */
@@ -34,10 +34,10 @@ export class Plan implements BatchPlan {
     this.#speeds = speeds
   }
 
-  fits(call: Call): 'yes' | 'apart' | 'no' {
+  fits(call: Call): 'yes' | 'split' | 'no' {
     const { method, priority } = call
     // The last one may travel with the first one.
-    if (this.#first !== undefined && method !== this.#last && this.#speeds?.areApart(this.#first, method)) return 'apart'
+    if (this.#first !== undefined && method !== this.#last && this.#speeds?.areSplit(this.#first, method)) return 'split'
     const bytes = this.#replies.of(method)
     if (this.#size.body.isFull(this.#bytes, bytes, priority) || this.#fitsBudget?.(call) === false) return 'no'
     this.#bytes += bytes

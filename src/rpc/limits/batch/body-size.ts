@@ -39,7 +39,7 @@ export interface WholeReply {
   /** About the time of a round trip, in ms; 0 where that is not known. */
   readonly roundTripMs: number
   /** No call had to wait for the next POST: a larger one would only leave slots empty. */
-  readonly hadRoom: boolean
+  readonly noneWaited: boolean
 }
 
 /** A POST that failed as a whole. */
@@ -94,11 +94,11 @@ export class BodySize {
   }
 
   /** A POST was answered in full. */
-  answered({ bytes, tookMs, roundTripMs, hadRoom }: WholeReply): void {
+  answered({ bytes, tookMs, roundTripMs, noneWaited }: WholeReply): void {
     this.#proven = Math.max(this.#proven, bytes)
     if (bytes >= this.#good * NEARLY) {
       if (tookMs > roundTripMs * LONG) this.#good = Math.max(GOOD_BYTES, this.#good / GROWTH)
-      else if (tookMs < roundTripMs * SHORT && !hadRoom) this.#good = Math.min(this.#most, this.#good * GROWTH)
+      else if (tookMs < roundTripMs * SHORT && !noneWaited) this.#good = Math.min(this.#most, this.#good * GROWTH)
     }
     if (this.#limit < this.#highest && bytes >= this.#limit * FEWER && this.#patience.succeeded()) {
       this.#limit = Math.min(this.#highest, this.#limit * (1 + MORE))

@@ -41,13 +41,13 @@ export class HeavyCalls {
   }
 
   /** A POST has ended. It tells something if it held several heavy calls, all of one method. */
-  learn({ batch, whole }: BatchResult, roundTripMs: number, now: number): void {
+  learn({ batch, common }: BatchResult, roundTripMs: number, now: number): void {
     const { calls, sentAt } = batch
     const [{ method }] = calls as [Call]
     if (calls.length < MOST || !this.#isHeavy(method) || calls.some((call) => call.method !== method)) return
     const quick = Math.min(MOST_QUICK, Math.max(MOST, Math.floor((QUICK_POST_MS * calls.length) / Math.max(0, now - sentAt - roundTripMs))))
     // A call that fails may take no time.
-    const most = whole === 'answered' ? quick : Math.min(quick, this.#most.get(method) ?? MOST)
+    const most = common === 'answered' ? quick : Math.min(quick, this.#most.get(method) ?? MOST)
     setBounded(this.#most, method, most)
   }
 }

@@ -2,7 +2,8 @@ import type { Call } from '../../call.ts'
 import { setBounded } from '../../set-bounded.ts'
 
 /**
- * Calls travel apart when one takes this many times as long as the other, and this many ms longer.
+ * Calls travel in different batches when one takes this many times as long as the other, and this
+ * many ms longer.
  */
 const TIMES = 4
 const LEAST_MS = 100
@@ -38,7 +39,7 @@ export class Speeds {
   }
 
   /** True if calls of these two methods travel in different batches. */
-  areApart(one: string, other: string): boolean {
+  areSplit(one: string, other: string): boolean {
     if (one === other) return false
     if (this.#unclear.has(one) || this.#unclear.has(other)) return true
     const ms = this.#ms(one)

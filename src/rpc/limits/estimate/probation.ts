@@ -22,10 +22,13 @@ export class Probation {
     this.since = now
   }
 
-  /** A POST with the part `refused`: chance explains `byChance`, and the rate `otherwise`. */
-  add(refused: number, byChance: number, otherwise: number): void {
+  /**
+   * Of a POST, this part of its calls was refused: chance explains `byChance`, and the rate
+   * `otherwise`.
+   */
+  add(refusedPart: number, byChance: number, otherwise: number): void {
     this.#posts++
-    this.#test.add(refused, byChance, Math.max(otherwise, WRONG_PART))
+    this.#test.add(refusedPart, byChance, Math.max(otherwise, WRONG_PART))
   }
 
   /** The rate is the reason after all. */

@@ -135,13 +135,13 @@ export class RandomThrottling {
     }
   }
 
-  /** Calls of a POST were answered, and none of them was throttled where `isWhole`. */
-  answered(calls: number, sentAt: number, isWhole: boolean, now: number): void {
+  /** Calls of a POST were answered, and none of them was throttled where `noneThrottled`. */
+  answered(calls: number, sentAt: number, noneThrottled: boolean, now: number): void {
     this.#estimate.answered(calls / this.slower(sentAt))
     const restored = this.#outage.answered(calls, sentAt, this.#estimate.level, now)
     if (restored !== undefined) this.#estimate.restore(restored)
     if (sentAt >= this.since) this.#farBelow.answered(now)
-    if (isWhole) this.#add(sentAt, 0, now)
+    if (noneThrottled) this.#add(sentAt, 0, now)
   }
 
   throttled(throttling: Throttling, now: number): RateVerdict {
@@ -157,13 +157,14 @@ export class RandomThrottling {
     return this.#cut(throttling, now)
   }
 
-  get #part(): number {
+  /** The part of all calls that is refused at random, as far as is known. */
+  get #byChance(): number {
     return this.#isRandom ? this.#randomPart.value : 0
   }
 
   #cut(throttling: Throttling, now: number): RateVerdict {
     this.#best = this.#estimate.isBeyondLevel || this.#isRandom ? 0 : Math.max(this.#best, this.#estimate.level)
-    const verdict = this.#estimate.throttled(throttling, this.#part, now)
+    const verdict = this.#estimate.throttled(throttling, this.#byChance, now)
     this.#isCut = true
     const isUnwatched = this.#farBelow.posts < LEAST_FAR_BELOW && this.#farBelow.hasAnswer
     this.#falls = verdict === 'below-level' && isUnwatched ? this.#falls + 1 : 0
@@ -173,18 +174,18 @@ export class RandomThrottling {
   }
 
   /** Of a POST, this part of its calls was refused. A verdict where that is clear. */
-  #add(sentAt: number, refused: number, now: number): RateVerdict | undefined {
-    const part = Math.max(LEAST_TESTED, this.#part)
-    this.#test.add(refused, part, part + MORE)
+  #add(sentAt: number, refusedPart: number, now: number): RateVerdict | undefined {
+    const byChance = Math.max(LEAST_TESTED, this.#byChance)
+    this.#test.add(refusedPart, byChance, byChance + MORE)
     const state = this.#state
     if (state.is === 'trial') {
-      if (sentAt < state.trial.since) return refused > 0 ? 'stale' : undefined
-      this.#addToTrial(state.trial, refused, now)
+      if (sentAt < state.trial.since) return refusedPart > 0 ? 'stale' : undefined
+      this.#addToTrial(state.trial, refusedPart, now)
       return undefined
     }
     if (state.is === 'probation' && sentAt >= state.probation.since) {
       const { probation } = state
-      probation.add(refused, part, part + MORE)
+      probation.add(refusedPart, byChance, byChance + MORE)
       if (probation.isFailed) {
         this.#forget()
         this.#estimate.moveTo(probation.level)
@@ -193,14 +194,14 @@ export class RandomThrottling {
       }
       if (probation.isOver) this.#state = WATCHING
     }
-    if (this.#farBelow.includes(sentAt)) this.#addFarBelow(refused, now)
+    if (this.#farBelow.includes(sentAt)) this.#addFarBelow(refusedPart, now)
     return undefined
   }
 
-  #addFarBelow(refused: number, now: number): void {
+  #addFarBelow(refusedPart: number, now: number): void {
     this.#farBelow.posts++
-    this.#count(1, Number(refused > 0), refused)
-    if (this.#isRandom || refused === 0 || this.#randomPart.refused < REFUSALS_UNTIL_TRIAL) return
+    this.#count(1, Number(refusedPart > 0), refusedPart)
+    if (this.#isRandom || refusedPart === 0 || this.#randomPart.refused < REFUSALS_UNTIL_TRIAL) return
     this.#beginTrial(Math.min(MOST_POSTS, Math.max(LEAST_POSTS, REFUSALS_IN_TRIAL * this.#randomPart.postsPerRefusal)), now)
   }
 
@@ -211,8 +212,8 @@ export class RandomThrottling {
     this.#state = { is: 'trial', trial: new ThrottlingTrial(length, now) }
   }
 
-  #addToTrial(trial: ThrottlingTrial, refused: number, now: number): void {
-    if (!trial.add(refused)) return
+  #addToTrial(trial: ThrottlingTrial, refusedPart: number, now: number): void {
+    if (!trial.add(refusedPart)) return
     if (trial.isTooFast && ++this.#halvings <= MOST_HALVINGS) {
       this.#estimate.moveTo(this.#estimate.level * SLOWER)
       this.#randomPart.clear()

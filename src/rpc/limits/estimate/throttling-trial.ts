@@ -25,12 +25,12 @@ export class ThrottlingTrial {
   }
 
   /** Of a POST, this part of its calls was refused. False if it tells nothing. */
-  add(part: number): boolean {
-    if (!this.#hasAnswers && part > 0 && ++this.#ignored <= IGNORED) return false
+  add(refusedPart: number): boolean {
+    if (!this.#hasAnswers && refusedPart > 0 && ++this.#ignored <= IGNORED) return false
     this.#hasAnswers = true
     this.posts++
-    this.refused += Number(part > 0)
-    this.parts += part
+    this.refused += Number(refusedPart > 0)
+    this.parts += refusedPart
     return true
   }
 

@@ -121,11 +121,11 @@ export class LearntRate {
 
   /**
    * A POST that took this long answered calls, with this many slots for POSTs; none was throttled
-   * where `isWhole`.
+   * where `noneThrottled`.
    */
-  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
-    this.#estimate.answered(calls, now - tookMs, isWhole, now)
-    if (isWhole) this.#longest.answered(calls)
+  answered(calls: number, tookMs: number, slots: number, noneThrottled: boolean, now: number): void {
+    this.#estimate.answered(calls, now - tookMs, noneThrottled, now)
+    if (noneThrottled) this.#longest.answered(calls)
     if (now - tookMs >= this.since) this.#isUntried = false
     this.#meanMs += NEWEST * (tookMs - this.#meanMs)
     this.#spacingMs = Math.min(MOST_SPACING_MS, (MARGIN * this.#meanMs) / slots)

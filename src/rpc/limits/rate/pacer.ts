@@ -53,9 +53,9 @@ export interface Pacing {
   started(calls: readonly Call[], now: number): void
   /**
    * A POST that took this long answered calls, with this many slots for POSTs; none of its calls
-   * was throttled where `isWhole`.
+   * was throttled where `noneThrottled`.
    */
-  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void
+  answered(calls: number, tookMs: number, slots: number, noneThrottled: boolean, now: number): void
   /** What throttling has taught is wrong. */
   forget?(): void
   /** A POST was throttled. */
@@ -117,10 +117,10 @@ export class Pacer implements Pacing {
     this.#given?.started(calls, now)
   }
 
-  answered(calls: number, tookMs: number, slots: number, isWhole: boolean, now: number): void {
+  answered(calls: number, tookMs: number, slots: number, noneThrottled: boolean, now: number): void {
     // In a trial, fewer go than would be answered.
     this.#lately.add(calls / (this.#learnt?.slower(now - tookMs) ?? 1), this.#memoryMs, now)
-    this.#learnt?.answered(calls, tookMs, slots, isWhole, now)
+    this.#learnt?.answered(calls, tookMs, slots, noneThrottled, now)
   }
 
   forget(): void {

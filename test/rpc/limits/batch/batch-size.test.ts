@@ -6,7 +6,7 @@ import { runs } from '../../../support/runs.ts'
 const MiB = 1024 * 1024
 
 /** A POST of this many calls was answered in full, after a round trip. */
-const worked = (limits: BatchSize, length: number, bytes = 0) => limits.answered({ length, bytes, tookMs: 100, roundTripMs: 100, hadRoom: false })
+const worked = (limits: BatchSize, length: number, bytes = 0) => limits.answered({ length, bytes, tookMs: 100, roundTripMs: 100, noneWaited: false })
 
 /** A POST of this many calls, with small replies, timed out. */
 const timedOut = (limits: BatchSize, length: number) => limits.timedOut({ length, bytes: 0, sentAt: 0, now: 1 })

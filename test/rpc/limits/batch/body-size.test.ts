@@ -5,8 +5,8 @@ import { BodySize } from '../../../../src/rpc/limits/batch/body-size.ts'
 const MiB = 1024 * 1024
 
 /** A POST with this many expected bytes was answered in full: by default after a round trip. */
-const worked = (body: BodySize, bytes: number, { tookMs = 100, roundTripMs = 100, hadRoom = false } = {}) =>
-  body.answered({ length: 10, bytes, tookMs, roundTripMs, hadRoom })
+const worked = (body: BodySize, bytes: number, { tookMs = 100, roundTripMs = 100, noneWaited = false } = {}) =>
+  body.answered({ length: 10, bytes, tookMs, roundTripMs, noneWaited })
 
 /**
  * Sends POSTs of bulk calls, each as large as is good, to an endpoint that is this far away and
@@ -54,7 +54,7 @@ describe('the body of bulk calls', () => {
 
   test('does not grow where no call waits for a slot', () => {
     const body = new BodySize()
-    for (let i = 0; i < 100; i++) worked(body, body.bytes, { hadRoom: true })
+    for (let i = 0; i < 100; i++) worked(body, body.bytes, { noneWaited: true })
     expect(body.bytes).toBe(1.5 * MiB)
   })
 

@@ -66,42 +66,42 @@ describe('the time of a method', () => {
     const speeds = speedsOf()
     speeds.learn(calls('quick'), 20)
     speeds.learn(calls('slow'), 1500)
-    expect(speeds.areApart('quick', 'slow')).toBe(true)
+    expect(speeds.areSplit('quick', 'slow')).toBe(true)
     for (let i = 0; i < 20; i++) speeds.learn(calls('slow'), 30)
-    expect(speeds.areApart('quick', 'slow')).toBe(false)
+    expect(speeds.areSplit('quick', 'slow')).toBe(false)
   })
 
   test('does not depend on one random delay', () => {
     const speeds = speedsOf()
     for (const method of ['one', 'other', 'one', 'other']) speeds.learn(calls(method), 5)
     speeds.learn(calls('other'), 300)
-    expect(speeds.areApart('one', 'other')).toBe(false)
+    expect(speeds.areSplit('one', 'other')).toBe(false)
   })
 
   test('is no longer than a POST that contained it', () => {
     const speeds = speedsOf('heavy')
     speeds.learn(calls('quick'), 20)
-    expect(speeds.areApart('quick', 'heavy')).toBe(true)
+    expect(speeds.areSplit('quick', 'heavy')).toBe(true)
     speeds.learn(calls('heavy', 'quick'), 25)
-    expect(speeds.areApart('quick', 'heavy')).toBe(false)
+    expect(speeds.areSplit('quick', 'heavy')).toBe(false)
   })
 
   test('is a share of a POST of many such calls', () => {
     const speeds = speedsOf()
     speeds.learn(calls('one'), 20)
     speeds.learn(calls(...new Array(64).fill('other')), 300)
-    expect(speeds.areApart('one', 'other')).toBe(false)
+    expect(speeds.areSplit('one', 'other')).toBe(false)
   })
 
   test('is measured by a separate POST if it is unknown in a slow POST of several methods', () => {
     const speeds = speedsOf()
-    expect(speeds.areApart('one', 'other')).toBe(false)
+    expect(speeds.areSplit('one', 'other')).toBe(false)
     speeds.learn(calls('one', 'other'), 1500)
-    expect(speeds.areApart('one', 'other')).toBe(true)
+    expect(speeds.areSplit('one', 'other')).toBe(true)
     speeds.learn(calls('one'), 30)
-    expect(speeds.areApart('one', 'other')).toBe(true)
+    expect(speeds.areSplit('one', 'other')).toBe(true)
     speeds.learn(calls('other'), 1480)
-    expect(speeds.areApart('one', 'other')).toBe(true)
+    expect(speeds.areSplit('one', 'other')).toBe(true)
   })
 
   test('separates nothing at an endpoint where everything is slow', () => {
@@ -109,6 +109,6 @@ describe('the time of a method', () => {
     speeds.learn(calls('one', 'other'), 1500)
     speeds.learn(calls('one'), 1500)
     speeds.learn(calls('other'), 1500)
-    expect(speeds.areApart('one', 'other')).toBe(false)
+    expect(speeds.areSplit('one', 'other')).toBe(false)
   })
 })
