@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PacedEndpoint } from '../../src/client/internals.ts'
 import type { Call } from '../../src/rpc/call.ts'
-import type { RateVerdict, Throttling } from '../../src/rpc/limits/estimate/rate-estimate.ts'
+import type { RateVerdict, ThrottledPost } from '../../src/rpc/limits/estimate/rate-estimate.ts'
 import { fittingWithin } from '../../src/rpc/limits/rate/given-budget.ts'
 import { Pacer, type Pacing, type RateStanding, type WaitingCalls } from '../../src/rpc/limits/rate/pacer.ts'
 import type { Timer } from '../../src/wait/clock.ts'
@@ -164,12 +164,12 @@ export class SharedPacer implements Pacing {
     else this.#answeredInPart = calls
   }
 
-  throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
-    const { sentAt, tookMs, pauseMs } = throttling
+  throttled(post: ThrottledPost, now: number): RateVerdict {
+    const { sentAt, tookMs, pauseMs } = post
     const calls = this.#answeredInPart
     this.#answeredInPart = 0
     if (pauseMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs)
-    if (this.#alone !== undefined) return this.#alone.throttled(throttling, now)
+    if (this.#alone !== undefined) return this.#alone.throttled(post, now)
     // What was granted before is too much.
     this.#leases = []
     this.#tell({ at: now + this.#offset, tookMs, calls, isThrottled: true, pauseMs })

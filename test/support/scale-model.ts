@@ -87,14 +87,14 @@ export function simulateEndpoint({ workers, limit, isShared, latencyMs, leaseMs,
       const outcomes = batch.calls.map((_, i) =>
         i < taken ? replyOf('0x1', 10) : new HttpError({ status: 429, headers: {}, body: '' }, { kind: 'rate-limit' }),
       )
-      limitsOf(worker).finished(batchResult(batch, outcomes), now)
+      limitsOf(worker).finished(batchResult(batch, outcomes), now, () => false)
     }
     // Another one is first each time.
     for (let i = 0; i < workers; i++) {
       const worker = (i + now) % workers
       const limits = limitsOf(worker)
       if ((open[worker] as number) >= Math.min(SLOTS, limits.concurrency) || (notBefore[worker] as number) > now) continue
-      const plan = limits.plan(now, WAITING)
+      const plan = limits.plan(now, WAITING, false, 1)
       if ('waitMs' in plan) {
         if (!isShared) notBefore[worker] = now + Math.min(plan.waitMs, latencyMs)
         continue

@@ -184,7 +184,7 @@ export class EndpointLimits {
    * nothing. `maySplit` where another slot is free for calls that are slower or quicker than the
    * first one. `slots` are free for these calls, this batch's own among them.
    */
-  plan(now: number, waiting: WaitingCalls, maySplit = false, slots = 1): Wait | BatchPlan {
+  plan(now: number, waiting: WaitingCalls, maySplit: boolean, slots: number): Wait | BatchPlan {
     if (this.#size.holdsBack(waiting.size)) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#flow.pause.until > now) return { waitMs: this.#flow.pause.until - now }
     const most = this.#size.next
@@ -226,7 +226,7 @@ export class EndpointLimits {
    * Learns from what became of a batch. `areOthersWaiting` tells whether calls of other methods
    * than this one wait.
    */
-  finished(result: BatchResult, now: number, areOthersWaiting: (method: string) => boolean = () => false): Consequences {
+  finished(result: BatchResult, now: number, areOthersWaiting: (method: string) => boolean): Consequences {
     const { batch, taken, throttling } = result
     const { length } = batch.calls
     this.#inFlight.drop(batch.sentAt)

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { HttpError, LimitError, RpcError, TimeoutError } from '../../../src/errors.ts'
 import type { Call, Outcome } from '../../../src/rpc/call.ts'
 import type { BatchPlan } from '../../../src/rpc/limits/batch/batch-plan.ts'
-import { batchResult } from '../../../src/rpc/limits/batch-result.ts'
+import { type BatchResult, batchResult } from '../../../src/rpc/limits/batch-result.ts'
 import { EndpointLimits, type Wait } from '../../../src/rpc/limits/endpoint-limits.ts'
+import type { WaitingCalls } from '../../../src/rpc/limits/rate/pacer.ts'
 import { replyOf } from '../../../src/rpc/reply.ts'
 
 const limitsWith = (options = {}) =>
@@ -29,10 +30,17 @@ const timedOut = () => new TimeoutError('no reply within 5 s', { endpoint: 'node
 const tooManyResults = () => new RpcError({ code: -32005, message: 'query returned more than 10000 results' }, { method: 'any', kind: 'range-too-large' })
 const tooLong = () => new RpcError({ code: -32600, message: 'batch too large' }, { method: 'any', kind: 'batch-too-large' })
 
+/** The limits are asked for a plan: by default for calls that are not split, and one slot. */
+const plan = (limits: EndpointLimits, now: number, waiting: WaitingCalls, maySplit = false, slots = 1) => limits.plan(now, waiting, maySplit, slots)
+
+/** A batch has ended, while no calls of other methods wait. */
+const finished = (limits: EndpointLimits, result: BatchResult, now: number) => limits.finished(result, now, () => false)
+
 /** Sends a batch of this many calls, which take 50 ms. */
 function send(limits: EndpointLimits, count: number, outcome: (i: number) => Outcome, now: number) {
   const batch = limits.started(callsOf(count), now, false)
-  return limits.finished(
+  return finished(
+    limits,
     batchResult(
       batch,
       Array.from({ length: count }, (_, i) => outcome(i)),
@@ -54,8 +62,8 @@ describe('replies that are too large together', () => {
   const MiB = 1024 * 1024
   const tooLarge = (size: number) => new LimitError('too large', 'response-too-large', { limit: 16 * MiB, size })
   const fitting = (limits: EndpointLimits) => {
-    const plan = limits.plan(2000, waiting(100)) as BatchPlan
-    return callsOf(100).findIndex((call) => plan.fits(call) !== 'yes')
+    const planned = plan(limits, 2000, waiting(100)) as BatchPlan
+    return callsOf(100).findIndex((call) => planned.fits(call) !== 'yes')
   }
 
   test('say something about these calls, and nothing about the endpoint, where the limit is hexline’s', () => {
@@ -65,7 +73,7 @@ describe('replies that are too large together', () => {
     expect(fitting(limits)).toBe(6)
     // The others do not wait for a probe.
     limits.started(callsOf(6), 2000, false)
-    expect(planOf(limits.plan(2000, waiting(100)))).toBe(100)
+    expect(planOf(plan(limits, 2000, waiting(100)))).toBe(100)
   })
 
   test('keep POSTs below that limit where it is low, also those that come next', () => {
@@ -76,8 +84,8 @@ describe('replies that are too large together', () => {
     let refused = 0
     for (let wave = 0, now = 0; wave < waves; wave++) {
       for (let left = 100; left > 0; now += 100) {
-        const plan = limits.plan(now, waiting(left)) as BatchPlan
-        const calls = callsOf(left).findIndex((call) => plan.fits(call) !== 'yes')
+        const planned = plan(limits, now, waiting(left)) as BatchPlan
+        const calls = callsOf(left).findIndex((call) => planned.fits(call) !== 'yes')
         const count = calls < 0 ? left : calls
         // With their envelopes.
         const size = count * (eachBytes + 50)
@@ -113,10 +121,10 @@ describe('a plan', () => {
       send(limits, 5, answered, 0)
       send(limits, 5, (i) => (i < 2 ? answered() : throttled()), 100)
     }
-    for (let now = 150; now < 2000; now += 7) asked.plan(now, waiting(50), true)
+    for (let now = 150; now < 2000; now += 7) plan(asked, now, waiting(50), true)
     for (let now = 2000; now < 4000; now += 50) {
-      expect(planOf(asked.plan(now, waiting(50)))).toBe(planOf(left.plan(now, waiting(50))))
-      for (const limits of [asked, left]) if (typeof planOf(limits.plan(now, waiting(50))) === 'number') send(limits, 1, answered, now)
+      expect(planOf(plan(asked, now, waiting(50)))).toBe(planOf(plan(left, now, waiting(50))))
+      for (const limits of [asked, left]) if (typeof planOf(plan(limits, now, waiting(50))) === 'number') send(limits, 1, answered, now)
     }
     expect(asked.current).toEqual(left.current)
   })
@@ -127,16 +135,16 @@ describe('a plan', () => {
       [true, 'split'],
       [false, 'yes'],
     ] as const) {
-      const plan = limitsWith().plan(0, waiting(2), maySplit) as BatchPlan
-      expect(plan.fits(quick)).toBe('yes')
-      expect(plan.fits(heavy)).toBe(fit)
+      const planned = plan(limitsWith(), 0, waiting(2), maySplit) as BatchPlan
+      expect(planned.fits(quick)).toBe('yes')
+      expect(planned.fits(heavy)).toBe(fit)
     }
   })
 
   test('shares heavy calls between the free slots, four to eight in each', () => {
     const shareOf = (size: number, slots: number, method = 'heavy') => {
-      const plan = limitsWith().plan(0, { size, first: callsOf(1, method)[0] as Call }, false, slots) as BatchPlan
-      return plan.maxCalls
+      const planned = plan(limitsWith(), 0, { size, first: callsOf(1, method)[0] as Call }, false, slots) as BatchPlan
+      return planned.maxCalls
     }
     expect([shareOf(35, 7), shareOf(56, 7), shareOf(64, 7), shareOf(64, 1), shareOf(5, 7), shareOf(5, 1)]).toEqual([5, 8, 8, 8, 4, 5])
     expect(shareOf(64, 7, 'quick')).toBe(100)
@@ -147,14 +155,15 @@ describe('a plan', () => {
       (limits: EndpointLimits) =>
       (count: number, tookMs: number, outcome: Outcome = answered(), method = 'heavy') => {
         const batch = limits.started(callsOf(count, method), 0, false)
-        limits.finished(
+        finished(
+          limits,
           batchResult(
             batch,
             Array.from({ length: count }, () => outcome),
           ),
           tookMs,
         )
-        return planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy')[0] as Call }))
+        return planOf(plan(limits, 1e6, { size: 1000, first: callsOf(1, 'heavy')[0] as Call }))
       }
 
     test('takes up to 24 where the node answers as many within 250 ms, by the newest POST of at least eight', () => {
@@ -173,7 +182,7 @@ describe('a plan', () => {
       expect(mostAfter(24, 20, tooManyResults())).toBe(15)
       expect(mostAfter(24, 5000, timedOut())).toBe(8)
       expect(mostAfter(24, 20, answered(), 'heavy too')).toBe(8)
-      expect(planOf(limits.plan(1e6, { size: 1000, first: callsOf(1, 'heavy too')[0] as Call }))).toBe(24)
+      expect(planOf(plan(limits, 1e6, { size: 1000, first: callsOf(1, 'heavy too')[0] as Call }))).toBe(24)
     })
 
     test('does not count the round trip, by the quickest POST of other calls', () => {
@@ -192,16 +201,16 @@ describe('a plan', () => {
     const limits = limitsWith()
     expect(send(limits, 100, tooLong, 0)).toEqual({ mayBePaused: false, resend: 'too-large' })
     const probe = limits.started(callsOf(50), 100, false)
-    expect(limits.plan(110, waiting(50))).toEqual({ waitMs: Number.POSITIVE_INFINITY })
-    expect(planOf(limits.plan(110, waiting(1)))).toBe(50)
-    limits.finished(batchResult(probe, Array.from({ length: 50 }, answered)), 150)
-    expect(planOf(limits.plan(160, waiting(50)))).toBe(50)
+    expect(plan(limits, 110, waiting(50))).toEqual({ waitMs: Number.POSITIVE_INFINITY })
+    expect(planOf(plan(limits, 110, waiting(1)))).toBe(50)
+    finished(limits, batchResult(probe, Array.from({ length: 50 }, answered)), 150)
+    expect(planOf(plan(limits, 160, waiting(50)))).toBe(50)
   })
 
   test('waits for the end of a pause', () => {
     const limits = limitsWith()
     expect(send(limits, 1, () => throttled(400), 0)).toEqual({ mayBePaused: true, resend: 'none' })
-    expect(limits.plan(150, waiting(1))).toEqual({ waitMs: 300 })
+    expect(plan(limits, 150, waiting(1))).toEqual({ waitMs: 300 })
     expect(limits.pausedUntil).toBe(450)
     expect(limits.callsWithin(200, waiting(9), 150)).toBe(0)
   })
@@ -245,11 +254,11 @@ test('another pacer takes the place of the rates, and is told which calls wait, 
       return 'too-fast'
     },
   })
-  expect(planOf(limits.plan(0, waiting(50)))).toBe(100)
+  expect(planOf(plan(limits, 0, waiting(50)))).toBe(100)
   limits.heldBack(waiting(50), 0)
   waitMs = 0
-  const plan = limits.plan(0, waiting(50)) as BatchPlan
-  expect(plan.maxCalls).toBe(3)
+  const planned = plan(limits, 0, waiting(50)) as BatchPlan
+  expect(planned.maxCalls).toBe(3)
   send(limits, 3, answered, 0)
   send(limits, 1, () => throttled(2000), 100)
   expect(told).toEqual([

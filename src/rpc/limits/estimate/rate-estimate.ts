@@ -81,7 +81,7 @@ const LEAST = 1
 export const MOST_PER_SECOND = 100_000
 
 /** A POST that was throttled. */
-export interface Throttling {
+export interface ThrottledPost {
   /** When it started, and how long it took, in ms. */
   readonly sentAt: number
   readonly tookMs: number
@@ -91,11 +91,18 @@ export interface Throttling {
   readonly part?: number
   /** How long the endpoint is paused because of it, in ms. */
   readonly pauseMs: number
+}
+
+/** A POST that was throttled, and what led to it. */
+export interface Throttling extends ThrottledPost {
   /** Calls per second that were answered lately. */
   readonly answered: number
   /** Time since calls last started, in ms. */
   readonly idleMs: number
 }
+
+/** What a first guess takes from the throttled POST that it is made for. */
+export type FirstThrottled = Pick<ThrottledPost, 'tookMs' | 'pauseMs'>
 
 /**
  * Why a POST was throttled:
@@ -145,7 +152,7 @@ export class RateEstimate {
   #measuredMs: number
 
   /** `guess` in calls per second, made because of a throttled POST. */
-  constructor(guess: number, { tookMs, pauseMs }: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
+  constructor(guess: number, { tookMs, pauseMs }: FirstThrottled, now: number) {
     this.#level = within(guess)
     this.#scaleMs = Math.min(SCALE_MS, Math.max(FIRST_SCALE_MS, tookMs * FIRST_SCALE_PER_REPLY))
     this.#since = now + pauseMs

@@ -1,6 +1,6 @@
 import { type Fill, TokenBucket } from '../../../wait/token-bucket.ts'
 import { RandomThrottling } from '../estimate/random-throttling.ts'
-import { MOST_PER_SECOND, RateEstimate, type RateVerdict, type Throttling } from '../estimate/rate-estimate.ts'
+import { type FirstThrottled, MOST_PER_SECOND, RateEstimate, type RateVerdict, type ThrottledPost } from '../estimate/rate-estimate.ts'
 import { LongestPost } from './longest-post.ts'
 
 /**
@@ -48,12 +48,12 @@ export class LearntRate {
   #spacingMs = 0
 
   /** The guess is made because of this throttled POST. */
-  constructor({ perSecond, saved, answered }: RateGuess, throttling: Pick<Throttling, 'tookMs' | 'pauseMs'>, now: number) {
-    this.#estimate = new RandomThrottling(new RateEstimate(perSecond, throttling, now), answered, now)
+  constructor({ perSecond, saved, answered }: RateGuess, first: FirstThrottled, now: number) {
+    this.#estimate = new RandomThrottling(new RateEstimate(perSecond, first, now), answered, now)
     this.#bucket = new TokenBucket(0, now)
     this.#saved = saved
     this.#isUntried = saved > 0
-    this.#meanMs = throttling.tookMs
+    this.#meanMs = first.tookMs
     this.#startedAt = now
     this.#heldAt = now
   }
@@ -131,10 +131,11 @@ export class LearntRate {
     this.#spacingMs = Math.min(MOST_SPACING_MS, (MARGIN * this.#meanMs) / slots)
   }
 
-  throttled(throttling: Omit<Throttling, 'idleMs'>, now: number): RateVerdict {
+  /** A POST was throttled. `answered`: calls per second that were answered lately. */
+  throttled(post: ThrottledPost, answered: number, now: number): RateVerdict {
     const { perSecond } = this
-    const verdict = this.#estimate.throttled({ ...throttling, idleMs: now - this.#startedAt }, now)
-    const { calls = 1, part = 1 } = throttling
+    const verdict = this.#estimate.throttled({ ...post, answered, idleMs: now - this.#startedAt }, now)
+    const { calls = 1, part = 1 } = post
     if (verdict !== 'stale') this.#longest.throttled(calls, part)
     if (this.perSecond < perSecond) {
       // The endpoint is out of tokens, too, and gets some before it is asked again.

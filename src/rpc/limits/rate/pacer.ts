@@ -1,5 +1,5 @@
 import type { Call } from '../../call.ts'
-import type { RateVerdict, Throttling } from '../estimate/rate-estimate.ts'
+import type { RateVerdict, ThrottledPost } from '../estimate/rate-estimate.ts'
 import { type Budget, GivenBudget } from './given-budget.ts'
 import { LATELY_MS, Lately, latelyMs } from './lately.ts'
 import { LearntRate, type RateGuess } from './learnt-rate.ts'
@@ -59,7 +59,7 @@ export interface Pacing {
   /** What throttling has taught is wrong. */
   forget?(): void
   /** A POST was throttled. */
-  throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict
+  throttled(post: ThrottledPost, now: number): RateVerdict
 }
 
 /**
@@ -127,14 +127,14 @@ export class Pacer implements Pacing {
     this.#learnt = undefined
   }
 
-  throttled(throttling: Omit<Throttling, 'answered' | 'idleMs'>, now: number): RateVerdict {
+  throttled(post: ThrottledPost, now: number): RateVerdict {
     const answered = this.#lately.perSecond(this.#memoryMs, now)
-    const isRefuted = this.#learnt?.isRefutedBy(throttling.sentAt) === true
-    if (this.#learnt !== undefined && !isRefuted) return this.#learnt.throttled({ ...throttling, answered: answered ?? Number.POSITIVE_INFINITY }, now)
+    const isRefuted = this.#learnt?.isRefutedBy(post.sentAt) === true
+    if (this.#learnt !== undefined && !isRefuted) return this.#learnt.throttled(post, answered ?? Number.POSITIVE_INFINITY, now)
     if (!isRefuted) this.#answeredBefore = this.#lately.perSecond(LATELY_MS, now) ?? 0
     this.#learnt = new LearntRate(
-      isRefuted ? { perSecond: LEAST_GUESS, saved: 0, answered: this.#answeredBefore } : this.#firstGuess(throttling.pauseMs, now),
-      throttling,
+      isRefuted ? { perSecond: LEAST_GUESS, saved: 0, answered: this.#answeredBefore } : this.#firstGuess(post.pauseMs, now),
+      post,
       now,
     )
     return 'too-fast'

@@ -36,7 +36,7 @@ describe('a learnt rate', () => {
       rate.answered(5, 20, 8, true, now + 20)
     }
     const before = rate.perSecond
-    expect(rate.throttled({ sentAt: 500, tookMs: 20, pauseMs: 0, answered: 200 }, 520)).toBe('too-fast')
+    expect(rate.throttled({ sentAt: 500, tookMs: 20, pauseMs: 0 }, 200, 520)).toBe('too-fast')
     expect(rate.perSecond).toBeLessThan(before)
     expect([rate.since, rate.isBeyondLevel]).toEqual([520, false])
     expect(rate.available(520)).toBeLessThan(0)

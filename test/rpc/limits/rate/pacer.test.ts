@@ -214,7 +214,7 @@ describe('a learnt rate', () => {
         for (const { passed, calls, isRefused, pauseMs, answered, wanted } of events) {
           now += passed
           if (calls > 0) rate.answered(calls, 50, 8, !isRefused, now)
-          if (isRefused) rate.throttled({ sentAt: now, tookMs: 50, pauseMs, answered }, now)
+          if (isRefused) rate.throttled({ sentAt: now, tookMs: 50, pauseMs }, answered, now)
           const wait = rate.msUntil(wanted, now)
           expect(wait).toBeGreaterThanOrEqual(0)
           expect(wait).toBeLessThan(Number.POSITIVE_INFINITY)
