@@ -187,13 +187,13 @@ export class EndpointLimits {
   plan(now: number, waiting: WaitingCalls, maySplit: boolean, slots: number): Wait | BatchPlan {
     if (this.#size.holdsBack(waiting.size)) return { waitMs: Number.POSITIVE_INFINITY }
     if (this.#flow.pause.until > now) return { waitMs: this.#flow.pause.until - now }
-    const most = this.#size.next
-    const waitMs = Math.max(this.#flow.pacer.msUntil(waiting, most, now), this.#methods.msUntilTrialEnds(waiting, now))
+    const longest = this.#size.next
+    const waitMs = Math.max(this.#flow.pacer.msUntil(waiting, longest, now), this.#methods.msUntilTrialEnds(waiting, now))
     if (waitMs > 0) return { waitMs }
     const maxCalls = Math.min(
-      this.#flow.pacer.room(most, now),
-      this.#methods.room(waiting.first.method, most, now),
-      this.#heavyCalls.mostOf(waiting.first.method, waiting.size, slots),
+      this.#flow.pacer.room(longest, now),
+      this.#methods.room(waiting.first.method, longest, now),
+      this.#heavyCalls.maxCalls(waiting.first.method, waiting.size, slots),
     )
     return new Plan(maxCalls, this.#size, this.#replies, this.#flow.pacer.fitting(now), maySplit ? this.#speeds : undefined)
   }

@@ -39,7 +39,7 @@ export class Caller implements Wait {
   }
 
   /** The call is for this endpoint, and goes to no other. */
-  get isBound(): boolean {
+  get isBoundOrPinned(): boolean {
     return this.call.isBound === true || this.call.pin !== undefined
   }
 

@@ -285,7 +285,7 @@ class EndpointQueue implements Queue {
   handOver(calls: number): void {
     const movable = this.#lines
       .list()
-      .map(({ callers }) => callers.filter(({ isBound }) => !isBound))
+      .map(({ callers }) => callers.filter(({ isBoundOrPinned }) => !isBoundOrPinned))
       .filter(({ length }) => length > 0)
     for (const callers of movable.slice(Math.max(0, movable.length - calls))) for (const caller of callers) caller.cancel(MOVED)
   }

@@ -146,10 +146,8 @@ describe('a caller', () => {
   })
 
   test('is bound to its endpoint by a pin, or by its own setting', () => {
-    expect([{}, { isBound: true }, { pin: { endpoint: undefined, newest: -1, sees() {} } }].map((more) => callerOf(undefined, more).caller.isBound)).toEqual([
-      false,
-      true,
-      true,
-    ])
+    expect(
+      [{}, { isBound: true }, { pin: { endpoint: undefined, newest: -1, sees() {} } }].map((more) => callerOf(undefined, more).caller.isBoundOrPinned),
+    ).toEqual([false, true, true])
   })
 })

@@ -34,7 +34,7 @@ export class HeavyCalls {
    * Most calls in the next POST of `waiting` calls, of which the first one has this method, with
    * this many slots; infinite for a method that is not heavy.
    */
-  mostOf(method: string, waiting: number, slots: number): number {
+  maxCalls(method: string, waiting: number, slots: number): number {
     if (!this.#isHeavy(method)) return Number.POSITIVE_INFINITY
     const share = Math.max(LEAST_SHARE, Math.ceil(waiting / slots))
     return Math.min(share, this.#most.get(method) ?? MOST)
