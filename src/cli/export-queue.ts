@@ -119,11 +119,14 @@ async function watch(watched: Watched): Promise<{ readonly first: ExportProgress
   meter.start()
   for (;;) {
     const { total, done, failed } = progress.ranges
-    if (total >= known) {
+    const isWhole = total >= known
+    if (isWhole) {
       meter.update(figuresOf(progress, first))
       if (done + failed === total) return { first, last: progress }
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
+    if (isWhole) {
       known = total
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
       progress = await read()
     } else {
       // Those that were exported are in the folder, where a worker finds them.

@@ -7,6 +7,7 @@ import { createClient } from '../client/create-client.ts'
 import { OptionError } from '../errors.ts'
 import { tellAudit, tellCostOfAudit } from './audit-messages.ts'
 import { limitsFrom } from './blocks.ts'
+import { BlocksOfLines } from './blocks-of-lines.ts'
 import { FailureCount } from './failure-count.ts'
 import { type LogsFlags, logsFlags, logsOptionsFrom } from './log-flags.ts'
 import { Meter } from './meter.ts'
@@ -85,11 +86,11 @@ async function writeLogs(flags: Flags, io: Io): Promise<void> {
       for await (const page of stream.pages()) {
         meter.writing()
         for (const { value, json } of page.items) {
-          lines.add(Number(value.blockNumber))
+          if (output.isKept) lines.add(Number(value.blockNumber))
           written += json.length + 1
           await output.write(output.isTerminal ? [lineForTerminal([json, NEWLINE])] : [json, NEWLINE])
         }
-        lines.pageEnds(page.to)
+        lines.pageEnds(page.to, output.lines)
         meter.written()
       }
     },
@@ -110,36 +111,4 @@ function detailOf({ logs, splits, audit }: LogProgress): { text: string; json: o
   if (discarded > 0) parts.push(`${count(discarded)} discarded`)
   if (unproven > 0) parts.push(`${count(unproven)} unproven`)
   return { text: parts.join(', '), json: { logs, splits, audit: { level, suspects, recovered, discarded, unproven } } }
-}
-
-/** Which block each line belongs to, to say where to resume. */
-class BlocksOfLines {
-  readonly #blocks: number[] = []
-  readonly #firstLines: number[] = []
-  #lines = 0
-  #complete = -1
-
-  add(block: number): void {
-    if (this.#blocks.at(-1) !== block) {
-      this.#blocks.push(block)
-      this.#firstLines.push(this.#lines)
-    }
-    this.#lines++
-  }
-
-  /** All lines of blocks up to this one were added. */
-  pageEnds(block: number): void {
-    this.#complete = block
-  }
-
-  /**
-   * The first block that is not complete after this many lines, and how many of its lines are among
-   * them.
-   */
-  after(lines: number, from: number): { readonly next: number; readonly before: number } {
-    const isWhole = lines >= this.#lines && (this.#blocks.at(-1) ?? -1) <= this.#complete
-    if (isWhole) return { next: Math.max(from, this.#complete + 1), before: 0 }
-    const at = this.#firstLines.findLastIndex((first) => first <= lines)
-    return { next: this.#blocks[at] as number, before: lines - (this.#firstLines[at] as number) }
-  }
 }

@@ -37,6 +37,9 @@ export async function fileOutput(path: string, force: boolean): Promise<Output> 
   return {
     isTerminal,
     isKept: !isAside,
+    get lines() {
+      return isAside ? 0 : writer.kept.lines
+    },
     async write(pieces) {
       await writing(() => {
         writer.add(pieces)

@@ -8,6 +8,8 @@ export interface Output {
    * True when lines stay even if the job fails. False for a file that appears once it is complete.
    */
   readonly isKept: boolean
+  /** Lines so far that stay even if the job fails. */
+  readonly lines: number
   /**
    * Writes a line, in pieces. Resolves when there is room for more. The pieces are then not read
    * again, unless the job has been stopped.

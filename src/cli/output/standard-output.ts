@@ -32,6 +32,9 @@ function stream(stdout: TextStream, stop: AbortController): Output {
   return {
     isTerminal: stdout.isTTY === true,
     isKept: true,
+    get lines() {
+      return lines
+    },
     async write(pieces) {
       lines++
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
@@ -95,6 +98,9 @@ function file(stop: AbortController): Output {
   return {
     isTerminal: false,
     isKept: true,
+    get lines() {
+      return writer.kept.lines
+    },
     async write(pieces) {
       writing(() => writer.add(pieces))
       // All short lines of this turn are written together.
