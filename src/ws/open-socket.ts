@@ -24,6 +24,11 @@ export interface SocketHandler {
    * Multiple of the usual stall that a message may reach once it has begun, as of `HttpRequest`.
    */
   patience(): number
+  /**
+   * The socket has ended, and takes no more messages. What has come and is being decompressed is
+   * still passed on before `closed`.
+   */
+  ending(): void
   /** The socket has ended: nothing else comes. */
   closed(error: HexlineError): void
 }
@@ -286,8 +291,9 @@ export class OpenSocket implements FrameHandler, Alarm {
       this.#socket.once('close', () => alarms.clock.cancel(timer))
     } else this.#socket.destroy()
     const tell = () => this.#handler.closed(error)
-    if (this.#inflating === undefined) tell()
-    else this.#inOrder(tell)
+    if (this.#inflating === undefined) return void tell()
+    this.#handler.ending()
+    this.#inOrder(tell)
   }
 
   /** Whether the socket keeps the process alive. A proxy's or test's stream need not be one. */

@@ -61,6 +61,7 @@ export class Session implements SocketHandler, Sender {
   }
 
   send(pending: Pending): void {
+    if (!this.#socket.isOpen) return void pending.fail(ended(this.#options))
     if (Number.isNaN(this.#firstId)) this.#firstId = pending.first
     this.#lastId = pending.first + pending.count - 1
     append(this.#unanswered, pending)
@@ -168,6 +169,10 @@ export class Session implements SocketHandler, Sender {
   /** Whose message it is may not be known yet: that of the most patient request. */
   patience(): number {
     return Math.max(1, ...this.#unanswered.filter(({ isSettled }) => !isSettled).map(({ patience }) => patience))
+  }
+
+  ending(): void {
+    this.#replace()
   }
 
   closed(error: HexlineError): void {

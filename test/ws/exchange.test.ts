@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import { constants, deflateRawSync } from 'node:zlib'
@@ -345,14 +346,35 @@ test.skipIf(process.platform === 'win32')('a reply may take longer to undo than 
   const reply = read(clientOf(server.url, { ...ONCE, compression: true, timeoutMs: 1000 }), 1)
   const { entries, peer } = await server.received(1)
   const release = await holdThreads()
-  const payload = deflateRawSync(JSON.stringify(right(entries[0] as Parameters<typeof right>[0])), { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
-  // A compressed message of text.
-  peer.socket.write(Buffer.concat([Buffer.from([0xc1, payload.length]), payload]))
+  peer.socket.write(deflated(JSON.stringify(right(entries[0] as Parameters<typeof right>[0]))))
   await time.pass(1500)
   await turn()
   await release()
   expect(await reply).toEqual(answerTo([1]))
 })
+
+test.skipIf(process.platform === 'win32')('a socket that ends while a reply is undone takes no more calls, and still gives that reply', async () => {
+  const server = await serveWebSocketWith({ deflate: true }, never, rightly)
+  const client = clientOf(server.url, { ...ONCE, compression: true })
+  const reply = read(client, 1)
+  const { entries, peer } = await server.received(1)
+  const release = await holdThreads()
+  peer.socket.write(deflated(JSON.stringify(right(entries[0] as Parameters<typeof right>[0]))))
+  const closed = once(peer.socket, 'close')
+  peer.socket.end()
+  await closed
+  // A call that must not run twice.
+  expect(await client.request({ method: 'unknown_write', params: [2] })).toEqual(answerTo([2]))
+  expect(server.peers).toHaveLength(2)
+  await release()
+  expect(await reply).toEqual(answerTo([1]))
+})
+
+/** A compressed message of text, of less than 126 bytes. */
+function deflated(text: string): Buffer {
+  const payload = deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+  return Buffer.concat([Buffer.from([0xc1, payload.length]), payload])
+}
 
 test('headers and user info are sent with the handshake', async () => {
   const server = await serveWebSocket(rightly)

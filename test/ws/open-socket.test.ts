@@ -221,6 +221,7 @@ test.skipIf(process.platform === 'win32')(
       message: ({ length }) => void messages.push(length),
       tooLarge: () => expect.unreachable(),
       patience: () => 1,
+      ending: () => expect.unreachable(),
       closed: (error) => {
         closedBy = error
       },
