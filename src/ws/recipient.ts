@@ -1,16 +1,19 @@
 import { parseAt, scanArray, scanObject, skipSpace } from '../json/scan.ts'
 
-/** Whom a message is for: the request with this id, or the listeners of subscriptions. */
-export type Recipient = number | 'subscription' | undefined
+/**
+ * Whom a message is for: the request with this id, the listeners of subscriptions, or nobody, as a
+ * notification of another method.
+ */
+export type Recipient = number | 'subscription' | 'notification' | undefined
 
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 
 /** A reply or a batch of them, or a notification, as most nodes begin them. */
-const USUAL = /^\[?\{"jsonrpc":"2\.0",(?:"id":([1-9]\d{0,15}),|"method":"eth_subscription",)/
+const USUAL = /^(?:\[?\{"jsonrpc":"2\.0","id":([1-9]\d{0,15})|\{"jsonrpc":"2\.0","method":"eth_subscription"),/
 
 /** The recipient of a message by its start alone; undefined where that does not tell. */
-export function recipientByStart(start: Buffer): Recipient {
+export function recipientByStart(start: Buffer): Exclude<Recipient, 'notification'> {
   const usual = USUAL.exec(start.toString('latin1', 0, 64))
   if (usual === null) return undefined
   return usual[1] === undefined ? 'subscription' : Number(usual[1])
@@ -18,16 +21,18 @@ export function recipientByStart(start: Buffer): Recipient {
 
 /**
  * The recipient of a whole message in any form: of a batch, the first id that `isKnown`. Undefined
- * for a message without such an id, and for one that is not JSON.
+ * for a reply without such an id, and for a message that is not JSON.
  */
 export function recipientOf(message: Buffer, isKnown: (id: number) => boolean): Recipient {
   const byStart = recipientByStart(message)
   if (byStart !== undefined && (byStart === 'subscription' || isKnown(byStart))) return byStart
   const found: { recipient: Recipient } = { recipient: undefined }
   const look = (at: number, end: number) => {
-    if (found.recipient !== undefined || message[at] !== OPEN_BRACE) return
-    const recipient = recipientAt(message, at, end)
-    if (recipient === 'subscription' || (recipient !== undefined && isKnown(recipient))) found.recipient = recipient
+    // A reply in the same batch counts for more than a notification.
+    if (typeof found.recipient === 'number' || message[at] !== OPEN_BRACE) return
+    const fields = new Fields()
+    if (scanObject(message, at, fields.reader(message)) > end) throw new SyntaxError('the object does not end')
+    found.recipient = fields.recipient(isKnown) ?? found.recipient
   }
   try {
     const start = skipSpace(message, 0)
@@ -39,14 +44,26 @@ export function recipientOf(message: Buffer, isKnown: (id: number) => boolean): 
   return found.recipient
 }
 
-/** By the fields of the object at `at`. Throws `SyntaxError`. */
-function recipientAt(message: Buffer, at: number, end: number): Recipient {
-  let recipient: Recipient
-  const last = scanObject(message, at, (name, from, to) => {
-    // Some servers send ids back as strings.
-    if (name === 'id') recipient ??= Number(parseAt(message, from, to)) || undefined
-    else if (name === 'method' && parseAt(message, from, to) === 'eth_subscription') recipient = 'subscription'
-  })
-  if (last > end) throw new SyntaxError('the object does not end')
-  return recipient
+/** What the fields of one message object say. */
+class Fields {
+  #id: number | undefined
+  #method: unknown
+  #isReply = false
+
+  /** For `scanObject`. */
+  reader(message: Buffer): (name: string, from: number, to: number) => void {
+    return (name, from, to) => {
+      // Some servers send ids back as strings.
+      if (name === 'id') this.#id ??= Number(parseAt(message, from, to)) || undefined
+      else if (name === 'method') this.#method = parseAt(message, from, to)
+      else if (name === 'result' || name === 'error') this.#isReply = true
+    }
+  }
+
+  recipient(isKnown: (id: number) => boolean): Recipient {
+    if (this.#method === 'eth_subscription') return 'subscription'
+    if (this.#id !== undefined && isKnown(this.#id)) return this.#id
+    // Some gateways name the method in an error without an id.
+    return typeof this.#method === 'string' && !this.#isReply ? 'notification' : undefined
+  }
 }

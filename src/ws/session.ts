@@ -150,6 +150,7 @@ export class Session implements SocketHandler, Sender {
   message(body: Buffer): void {
     const recipient = recipientOf(body, (id) => this.#isOwn(id))
     if (recipient === 'subscription') return void this.#subscriptions.notify(body)
+    if (recipient === 'notification') return
     const reply: HttpReply = { status: 200, headers: {}, body, wireBytes: body.length }
     if (recipient === undefined) return void this.#keepStray(reply)
     const pending = this.#find(recipient)

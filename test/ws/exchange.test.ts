@@ -125,6 +125,18 @@ describe('a message that answers no call by its id', () => {
     expect(second?.entries[0]?.params).toEqual([2])
   })
 
+  test.each<[string, unknown]>([
+    ['another subscription', { jsonrpc: '2.0', method: 'debug_subscription', params: { subscription: '0x1', result: {} } }],
+    ['a keep-alive', { jsonrpc: '2.0', method: 'keepalive', id: null }],
+    ['a request of the server', { jsonrpc: '2.0', method: 'ping', id: 0, params: [] }],
+  ])('is not the reply to the only call where it is a notification: %s', async (_, notification) => {
+    const server = await serveWebSocket((message) => {
+      message.peer.send(notification)
+      rightly(message)
+    })
+    expect(await read(clientOf(server.url, ONCE), 1)).toEqual(answerTo([1]))
+  })
+
   test('that comes twice, late, or for no call changes nothing', async () => {
     const server = await serveWebSocket((message) => {
       rightly(message)

@@ -16,7 +16,15 @@ test.each<[string, unknown]>([
   ['[{"jsonrpc":"2.0","id":null,"error":{}},{"id":8,"result":1}]', 8],
   ['{"jsonrpc":"2.0","id":70,"result":1}', undefined],
   ['{"jsonrpc":"2.0","id":null,"error":{}}', undefined],
-  ['{"jsonrpc":"2.0","method":"other","params":[7]}', undefined],
+  ['[{"jsonrpc":"2.0","method":"eth_subscription","params":{}},{"id":8,"result":1}]', 8],
+  ['{"jsonrpc":"2.0","method":"other","params":[7]}', 'notification'],
+  ['{"jsonrpc":"2.0","id":null,"method":"keep-alive"}', 'notification'],
+  ['{"jsonrpc":"2.0","id":70,"method":"ping"}', 'notification'],
+  ['[{"jsonrpc":"2.0","method":"other"},{"jsonrpc":"2.0","method":"other"}]', 'notification'],
+  ['{"jsonrpc":"2.0","id":null,"method":"eth_call","error":{}}', undefined],
+  ['{"jsonrpc":"2.0","method":"eth_call","result":1}', undefined],
+  ['{"jsonrpc":"2.0","method":7}', undefined],
+  ['{"jsonrpc":"2.0","method":"other","id":7}', 7],
   ['{"id":7', undefined],
   ['{"id":7} x', 7],
   ['[7]', undefined],
@@ -38,7 +46,7 @@ test('the start alone says nothing about unusual messages', () => {
 test('any bytes have a recipient or none', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-      expect([undefined, 'subscription', 5, 6, 7, 8, 9]).toContain(recipientOf(Buffer.from(bytes), known))
+      expect([undefined, 'subscription', 'notification', 5, 6, 7, 8, 9]).toContain(recipientOf(Buffer.from(bytes), known))
     }),
     runs(2000),
   )
