@@ -29,7 +29,7 @@ export interface FrameHandler {
   /** A whole message, text or binary. The bytes are the handler's. */
   message(payload: Buffer, isCompressed: boolean): void
   /** A message longer than its limit, as far as is known. The rest of it is passed over. */
-  tooLarge(head: Buffer, size: number): void
+  tooLarge(head: Buffer, size: number, isCompressed: boolean): void
   /** A control frame: `CLOSE`, `PING` or `PONG`. */
   control(opcode: number, payload: Buffer): void
 }
@@ -185,7 +185,7 @@ export class FrameReader {
     const size = this.#length + this.#left
     if (size <= this.#limit) return
     this.#isPassedOver = true
-    this.#handler.tooLarge(this.#body.subarray(0, this.#length), size)
+    this.#handler.tooLarge(this.#body.subarray(0, this.#length), size, this.#isCompressed)
     this.#body = EMPTY
   }
 

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
-import { constants, inflateRaw } from 'node:zlib'
+import { constants, inflateRaw, inflateRawSync } from 'node:zlib'
 import { type HexlineError, MalformedReplyError, NetworkError } from '../errors.ts'
 import { plainCause, type Scrub } from '../http/secrets.ts'
 import { excerpt } from '../text.ts'
 import type { Alarm } from '../wait/alarms.ts'
 import { closePayload, encodeFrame } from './encode-frame.ts'
-import { FrameError, type FrameHandler, FrameReader } from './frame-reader.ts'
+import { FrameError, type FrameHandler, FrameReader, HEAD } from './frame-reader.ts'
 import { CLOSE, NO_CODE, NORMAL, PING, PONG, TEXT } from './frames.ts'
 import type { Opened } from './handshake.ts'
 import { MessageWatch, type MessageWatchOptions } from './message-watch.ts'
@@ -18,7 +18,10 @@ export interface SocketHandler {
   /** Memory for a message, as for `FrameHandler`. */
   memoryFor(head: Buffer, size: number): Buffer | undefined
   message(bytes: Buffer): void
-  /** A message was longer than its limit. Nothing is known of the start of a compressed one. */
+  /**
+   * A message was longer than its limit. `head` is its start, decompressed; undefined where that is
+   * not possible.
+   */
   tooLarge(head: Buffer | undefined, size: number): void
   /**
    * Multiple of the usual stall that a message may reach once it has begun, as of `HttpRequest`.
@@ -51,6 +54,8 @@ export const SILENT_MS = 12_500
 const MOST_WAITING = 8 * 1024 * 1024
 /** Memory that a message takes beside its bytes while it waits. */
 const MESSAGE_BYTES = 1024
+/** Bytes of a compressed message that have its start in them: the codes, and text of some bytes. */
+const COMPRESSED_START = 512
 /** Time for the peer to answer a close frame, in ms. */
 const CLOSE_MS = 1_000
 
@@ -179,8 +184,11 @@ export class OpenSocket implements FrameHandler, Alarm {
     else this.#inOrder(() => this.#handler.message(payload), payload.length + MESSAGE_BYTES)
   }
 
-  tooLarge(head: Buffer, size: number): void {
-    this.#handler.tooLarge(head, size)
+  tooLarge(head: Buffer, size: number, isCompressed: boolean): void {
+    const tell = () => this.#handler.tooLarge(isCompressed ? inflatedStart(head) : head, size)
+    // It may be the reply to what one before it leaves unanswered.
+    if (this.#inflating === undefined) tell()
+    else this.#inOrder(tell, MESSAGE_BYTES)
   }
 
   control(opcode: number, payload: Buffer): void {
@@ -245,7 +253,7 @@ export class OpenSocket implements FrameHandler, Alarm {
       const options = { maxOutputLength: limit, finishFlush: constants.Z_SYNC_FLUSH }
       message = await inflate(Buffer.concat([payload, DEFLATE_END]), options)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#handler.tooLarge(undefined, limit + 1)
+      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return this.#handler.tooLarge(inflatedStart(payload), limit + 1)
       const { endpoint, scrub } = this.#options
       const cause = plainCause(error, scrub)
       return this.close(new MalformedReplyError(`${endpoint}: a message could not be decompressed: ${excerpt(cause.message)}`, { endpoint, cause }))
@@ -300,6 +308,16 @@ export class OpenSocket implements FrameHandler, Alarm {
   #holdProcess(isHeld: boolean): void {
     if (isHeld) this.#socket.ref?.()
     else this.#socket.unref?.()
+  }
+}
+
+/** The start of a compressed message, where it can be decompressed. */
+function inflatedStart(payload: Buffer): Buffer | undefined {
+  try {
+    const start = inflateRawSync(payload.subarray(0, COMPRESSED_START), { finishFlush: constants.Z_SYNC_FLUSH })
+    return start.length < HEAD ? undefined : start
+  } catch {
+    return undefined
   }
 }
 

@@ -44,6 +44,26 @@ export function recipientOf(message: Buffer, isKnown: (id: number) => boolean): 
   return found.recipient
 }
 
+/**
+ * The recipient of a message of which only this start is known, in any form: by those of its fields
+ * that are whole. Undefined where they do not tell.
+ */
+export function recipientOfPart(part: Buffer): Recipient {
+  const fields = new Fields()
+  const read = fields.reader(part)
+  let start = skipSpace(part, 0)
+  if (part[start] === OPEN_BRACKET) start = skipSpace(part, start + 1)
+  try {
+    scanObject(part, start, (name, from, to) => {
+      // A number at the end may go on.
+      if (to < part.length) read(name, from, to)
+    })
+  } catch {
+    // It ends here.
+  }
+  return fields.recipient(() => true)
+}
+
 /** What the fields of one message object say. */
 class Fields {
   #id: number | undefined

@@ -3,10 +3,11 @@ import type { HttpReply } from '../http/exchange.ts'
 import type { BodyProgress } from '../http/progress.ts'
 import type { Scrub } from '../http/secrets.ts'
 import { append, remove } from '../wait/listeners.ts'
+import { HEAD } from './frame-reader.ts'
 import type { Opened } from './handshake.ts'
 import { OpenSocket, type SocketHandler } from './open-socket.ts'
 import { ended, type Pending, type PendingOptions, type Sender } from './pending.ts'
-import { recipientByStart, recipientOf } from './recipient.ts'
+import { recipientByStart, recipientOf, recipientOfPart } from './recipient.ts'
 import { type LiveSubscription, type SubscriptionListener, Subscriptions } from './subscriptions.ts'
 
 /** What a session knows about its endpoint. */
@@ -160,7 +161,14 @@ export class Session implements SocketHandler, Sender {
   }
 
   tooLarge(head: Buffer | undefined, size: number): void {
-    const pending = this.#byStart(head) ?? (this.#unanswered.length === 1 ? this.#unanswered[0] : undefined)
+    const start = head?.subarray(0, HEAD)
+    const recipient = start && recipientOfPart(start)
+    if (recipient === 'subscription') return void this.#subscriptions.missed(start as Buffer)
+    if (recipient === 'notification') return
+    const own = typeof recipient === 'number' && this.#isOwn(recipient) ? recipient : undefined
+    const pending = own === undefined ? (this.#unanswered.length === 1 ? this.#unanswered[0] : undefined) : this.#find(own)
+    // The rest of a reply that came too late, or twice.
+    if (own !== undefined && pending === undefined) return
     const error = this.#tooLarge(Math.min(this.#options.maxResponseBytes, pending?.maxBytes ?? Number.POSITIVE_INFINITY), size)
     // Whose reply it was is not known: there is no other way to report it.
     if (pending === undefined) return void this.#socket.close(error)

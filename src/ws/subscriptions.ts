@@ -112,6 +112,18 @@ export class Subscriptions {
     else if (this.#isSubscribing() && !this.#ending.has(id)) this.#unclaimed.add(id, result, message.length)
   }
 
+  /**
+   * A notification that begins like this was dropped. Where that does not tell whose it was, all
+   * are told.
+   */
+  missed(start: Buffer): void {
+    const id = USUAL_NOTIFICATION.exec(start.toString())?.[1]
+    const sharing = id === undefined ? [...this.#listeners.values()].flat() : this.#listeners.get(id)
+    for (const listener of [...(sharing ?? [])]) listener.missed()
+    const mayBeUnclaimed = id === undefined || (sharing === undefined && !this.#ending.has(id))
+    if (mayBeUnclaimed && this.#isSubscribing()) this.#unclaimed.missed()
+  }
+
   /** The socket has ended, and all subscriptions with it. */
   lose(error: HexlineError): void {
     const lost = [...this.#listeners.values()].flatMap((sharing) => sharing.splice(0))

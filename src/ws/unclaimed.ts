@@ -23,6 +23,11 @@ export class Unclaimed {
     this.#bytes += bytes
   }
 
+  /** One was dropped, which may be of any of them. */
+  missed(): void {
+    this.#isCut = true
+  }
+
   /** Passes on those of a subscription. */
   claim(id: string, claimant: Claimant): void {
     const items = this.#items

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { recipientByStart, recipientOf } from '../../src/ws/recipient.ts'
+import { recipientByStart, recipientOf, recipientOfPart } from '../../src/ws/recipient.ts'
 import { runs } from '../support/runs.ts'
 
 const known = (id: number) => id >= 5 && id <= 9
@@ -43,10 +43,26 @@ test('the start alone says nothing about unusual messages', () => {
   expect(recipientByStart(Buffer.from('{"id":7,"jsonrpc":"2.0"}'))).toBeUndefined()
 })
 
+test.each<[string, unknown]>([
+  ['{"jsonrpc":"2.0","id":7,"res', 7],
+  [' [ { "id" : "7", "jso', 7],
+  ['{"id":7', undefined],
+  ['{"jsonrpc":"2.0","result":"0x', undefined],
+  ['{"jsonrpc":"2.0","id":null,"error":{"m', undefined],
+  ['{"method": "eth_subscription", "params": {', 'subscription'],
+  ['{"jsonrpc":"2.0","method":"debug_subscription","params":{', 'notification'],
+  ['{"jsonrpc":"2.0","method":"debug_subscr', undefined],
+  ['upstream', undefined],
+  ['', undefined],
+])('the start %s', (text, recipient) => {
+  expect(recipientOfPart(Buffer.from(text))).toBe(recipient)
+})
+
 test('any bytes have a recipient or none', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       expect([undefined, 'subscription', 'notification', 5, 6, 7, 8, 9]).toContain(recipientOf(Buffer.from(bytes), known))
+      expect(() => recipientOfPart(Buffer.from(bytes))).not.toThrow()
     }),
     runs(2000),
   )

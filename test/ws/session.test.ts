@@ -222,6 +222,32 @@ describe('subscriptions', () => {
     expect(heard.slice(-2)).toEqual(['later', 'started'])
   })
 
+  test('are told of a notification that was too long: its own where its start tells, otherwise all', async () => {
+    const { peer, session, state, listener, heard, settled } = await setUp()
+    const others: unknown[] = []
+    session.subscribe('0xa', listener)
+    session.subscribe('0xb', { ...listener, started: () => {}, missed: () => void others.push('missed') })
+    const long = 'x'.repeat(100_000)
+    peer.notify('0xa', long)
+    await settled()
+    expect([heard, others]).toEqual([['started', 'missed'], []])
+    peer.send(`{"method": "eth_subscription", "params": {"result": "${long}", "subscription": "0xb"}}`)
+    await settled()
+    expect([heard, others]).toEqual([['started', 'missed', 'missed'], ['missed']])
+    // Of none that is known, while none is being made.
+    peer.notify('0xc', long)
+    await settled()
+    session.subscribe('0xc', listener)
+    expect(heard.slice(3)).toEqual(['started'])
+    // Of one whose id is still to come.
+    state.isSubscribing = true
+    peer.notify('0xd', 'before')
+    peer.notify('0xd', long)
+    await settled()
+    session.subscribe('0xd', listener)
+    expect(heard.slice(4)).toEqual(['started', 'before', 'missed'])
+  })
+
   test.each(['not JSON', '{"method":"eth_subscription"}', '{"method":"eth_subscription","params":{"subscription":5,"result":1}}'])(
     'ignore %s',
     async (text) => {
