@@ -1,20 +1,16 @@
-import { type HexlineError, LimitError } from '../errors.ts'
-import type { HttpReply } from '../http/exchange.ts'
+import type { HexlineError } from '../errors.ts'
 import type { BodyProgress } from '../http/progress.ts'
-import type { Scrub } from '../http/secrets.ts'
 import { append, remove } from '../wait/listeners.ts'
 import { HEAD } from './frame-reader.ts'
 import type { Opened } from './handshake.ts'
 import { OpenSocket, type SocketHandler } from './open-socket.ts'
-import { ended, type Pending, type PendingOptions, type Sender } from './pending.ts'
+import { ended, type Pending, type Sender } from './pending.ts'
 import { recipientByStart, recipientOf, recipientOfPart } from './recipient.ts'
+import { type Received, replyTo, Strays, type StraysOptions, tooLarge } from './strays.ts'
 import { type LiveSubscription, type SubscriptionListener, Subscriptions } from './subscriptions.ts'
 
 /** What a session knows about its endpoint. */
-export interface SessionOptions extends PendingOptions {
-  /** Hides the endpoint's secrets. */
-  readonly scrub: Scrub
-}
+export type SessionOptions = StraysOptions
 
 /** Requests without a reply after which a socket is replaced. */
 const MOST_UNANSWERED = 1000
@@ -46,11 +42,7 @@ export class Session implements SocketHandler, Sender {
    * it was sent.
    */
   #muteAt = Number.POSITIVE_INFINITY
-  /**
-   * A message that answers one of these requests, but does not say which: the one that is left when
-   * all others have been answered.
-   */
-  #stray: { readonly reply: HttpReply; readonly from: Set<Pending> } | undefined
+  readonly #strays: Strays
   #endedBy: HexlineError | undefined
 
   constructor(opened: Opened, options: SessionOptions, progress: BodyProgress, owner: SessionOwner) {
@@ -58,6 +50,7 @@ export class Session implements SocketHandler, Sender {
     this.#owner = owner
     const { url, scrub, alarms, timeoutMs } = options
     this.#subscriptions = new Subscriptions(url.host, () => owner.isSubscribing())
+    this.#strays = new Strays(options, this.#unanswered, (pending, received) => this.#answer(pending, received))
     this.#socket = new OpenSocket(opened, this, { endpoint: url.host, scrub, alarms, progress, timeoutMs })
   }
 
@@ -113,6 +106,7 @@ export class Session implements SocketHandler, Sender {
     if (isUnheard) this.#muteAt = Math.min(this.#muteAt, pending.at)
     // No reply at all has come since it was sent: another socket may lead to a server that works.
     if ((isUnheard && hasTimedOut) || this.#unanswered.length > MOST_UNANSWERED) this.#replace()
+    this.#strays.settle()
     this.#endIfUnused()
   }
 
@@ -152,12 +146,10 @@ export class Session implements SocketHandler, Sender {
     const recipient = recipientOf(body, (id) => this.#isOwn(id))
     if (recipient === 'subscription') return void this.#subscriptions.notify(body)
     if (recipient === 'notification') return
-    const reply: HttpReply = { status: 200, headers: {}, body, wireBytes: body.length }
-    if (recipient === undefined) return void this.#keepStray(reply)
+    if (recipient === undefined) return void this.#strays.add({ body, size: body.length })
     const pending = this.#find(recipient)
-    // A reply that came too late, or twice.
-    if (pending === undefined) return
-    this.#answer(pending, body.length > pending.maxBytes ? this.#tooLarge(pending.maxBytes, body.length) : reply)
+    // Otherwise, the reply came too late, or twice.
+    if (pending !== undefined) this.#answer(pending, replyTo(pending, body, this.#options))
   }
 
   tooLarge(head: Buffer | undefined, size: number): void {
@@ -165,14 +157,9 @@ export class Session implements SocketHandler, Sender {
     const recipient = start && recipientOfPart(start)
     if (recipient === 'subscription') return void this.#subscriptions.missed(start as Buffer)
     if (recipient === 'notification') return
-    const own = typeof recipient === 'number' && this.#isOwn(recipient) ? recipient : undefined
-    const pending = own === undefined ? (this.#unanswered.length === 1 ? this.#unanswered[0] : undefined) : this.#find(own)
-    // The rest of a reply that came too late, or twice.
-    if (own !== undefined && pending === undefined) return
-    const error = this.#tooLarge(Math.min(this.#options.maxResponseBytes, pending?.maxBytes ?? Number.POSITIVE_INFINITY), size)
-    // Whose reply it was is not known: there is no other way to report it.
-    if (pending === undefined) return void this.#socket.close(error)
-    this.#answer(pending, error)
+    if (recipient === undefined || !this.#isOwn(recipient)) return void this.#strays.add({ body: undefined, size })
+    const pending = this.#find(recipient)
+    if (pending !== undefined) this.#answer(pending, tooLarge(this.#options, pending.maxBytes, size))
   }
 
   /** Whose message it is may not be known yet: that of the most patient request. */
@@ -189,6 +176,7 @@ export class Session implements SocketHandler, Sender {
     this.#owner.ended(this)
     for (const pending of this.#unanswered) pending.fail(error)
     this.#unanswered.length = 0
+    this.#strays.clear()
     this.#subscriptions.lose(error)
   }
 
@@ -207,33 +195,18 @@ export class Session implements SocketHandler, Sender {
     return typeof recipient === 'number' ? this.#find(recipient) : undefined
   }
 
-  #answer(pending: Pending, outcome: HttpReply | HexlineError): void {
+  #answer(pending: Pending, received: Received): void {
     remove(this.#unanswered, pending)
     this.#answers++
     this.#muteAt = Number.POSITIVE_INFINITY
     this.#owner.answered(this)
     if (!pending.isSettled) {
       this.#socket.leave()
-      if (outcome instanceof Error) pending.fail(outcome)
-      else pending.succeed(outcome)
+      if (received instanceof Error) pending.fail(received)
+      else pending.succeed(received)
     }
-    this.#settleStray(pending)
+    this.#strays.settle()
     this.#endIfUnused()
-  }
-
-  #keepStray(reply: HttpReply): void {
-    if (this.#unanswered.length === 0) return
-    this.#stray = { reply, from: new Set(this.#unanswered) }
-    this.#settleStray(undefined)
-  }
-
-  #settleStray(answered: Pending | undefined): void {
-    if (this.#stray === undefined) return
-    const { reply, from } = this.#stray
-    if (answered !== undefined) from.delete(answered)
-    if (from.size > 1) return
-    this.#stray = undefined
-    for (const pending of from) this.#answer(pending, reply)
   }
 
   #replace(): void {
@@ -244,14 +217,5 @@ export class Session implements SocketHandler, Sender {
   #endIfUnused(): void {
     if (!this.#isReplaced || this.#unanswered.some(({ isSettled }) => !isSettled)) return
     this.#socket.close(ended(this.#options))
-  }
-
-  #tooLarge(limit: number, size: number): LimitError {
-    const endpoint = this.#options.url.host
-    return new LimitError(`${endpoint}: the reply has at least ${size} bytes; maxResponseBytes allows ${limit}`, 'response-too-large', {
-      endpoint,
-      limit,
-      size,
-    })
   }
 }
