@@ -34,8 +34,8 @@ export class Session implements SocketHandler, Sender {
   readonly #subscriptions: Subscriptions
   /** Replies so far. */
   #answers = 0
-  #firstId = Number.NaN
-  #lastId = Number.NaN
+  #firstId = Number.POSITIVE_INFINITY
+  #lastId = Number.NEGATIVE_INFINITY
   #isReplaced = false
   /**
    * When the first of the requests that were given up would have timed out. No reply has come since
@@ -56,8 +56,9 @@ export class Session implements SocketHandler, Sender {
 
   send(pending: Pending): void {
     if (!this.#socket.isOpen) return void pending.fail(ended(this.#options))
-    if (Number.isNaN(this.#firstId)) this.#firstId = pending.first
-    this.#lastId = pending.first + pending.count - 1
+    // Requests that waited for the socket may follow one that was made when it had just opened.
+    this.#firstId = Math.min(this.#firstId, pending.first)
+    this.#lastId = Math.max(this.#lastId, pending.first + pending.count - 1)
     append(this.#unanswered, pending)
     pending.sentBy(this, this.#answers)
     this.#socket.use()

@@ -32,9 +32,8 @@ async function setUp(reaction: Reaction = never) {
   onTestFinished(() => session.close(new ClosedError()))
   let nextId = 1
   let sent = 0
-  const send = ({ count = 1, patience = 1, signal = new AbortController().signal } = {}) => {
-    const firstId = nextId
-    nextId += count
+  const send = ({ firstId = nextId, count = 1, patience = 1, signal = new AbortController().signal } = {}) => {
+    nextId = Math.max(nextId, firstId + count)
     sent++
     const outcome = new Promise<HttpReply>((resolve, reject) => {
       const request = { method: 'POST' as const, path: '/', body: JSON.stringify({ id: firstId, method: 'm', params: [] }), firstId, count, patience }
@@ -73,6 +72,13 @@ describe('requests', () => {
     peer.send({ jsonrpc: '2.0', id: 1, result: 1 })
     expect(idOf(await one)).toBe(1)
     expect(JSON.parse((await several).body.toString())).toMatchObject([{ id: 3 }])
+  })
+
+  test('get it, whatever the order of their ids', async () => {
+    const { peer, send } = await setUp()
+    const [later, earlier] = [send({ firstId: 7 }), send({ firstId: 5 })]
+    for (const id of [7, 5]) peer.send({ jsonrpc: '2.0', result: 1, id })
+    expect([idOf(await later), idOf(await earlier)]).toEqual([7, 5])
   })
 
   test('that were given up take their reply, which changes nothing', async () => {
