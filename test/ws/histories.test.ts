@@ -15,6 +15,16 @@ const CALM_MS = 120_000
 const FAULTS = ['silent', 'late', 'twice', 'error', 'throttled', 'cut', 'close', 'half', 'null-id', 'junk', 'dead'] as const
 type FaultKind = (typeof FAULTS)[number]
 
+/** Most bytes of a message, and more than that. */
+const MOST_BYTES = 20_000
+const TOO_LONG = 30_000
+/** What a provider sends that is no reply, and for no subscription. */
+const FOREIGN = [
+  { jsonrpc: '2.0', method: 'debug_subscription', params: { subscription: '0x1', result: {} } },
+  { jsonrpc: '2.0', method: 'keep-alive' },
+  { method: 'admin_subscription', params: 'x'.repeat(TOO_LONG) },
+]
+
 /** A subscription as a server has it. */
 interface ServerSubscription {
   readonly id: string
@@ -37,6 +47,8 @@ class Servers {
   readonly #random: () => number
   readonly #ids: Ids
   readonly #latencyMs: number
+  /** Share of notifications that are too long. */
+  readonly tooLong: number
   /** Those of each socket. */
   readonly #given = new WeakMap<WebSocket, number>()
   /** Subscriptions so far. */
@@ -51,6 +63,7 @@ class Servers {
     this.#ids = ids
     this.#latencyMs = latencyMs
     this.#random = random
+    this.tooLong = random() < 0.3 ? 0 : 0.05
     this.urls = Array.from({ length: count }, () =>
       serveWebSocket(
         () => {
@@ -174,7 +187,14 @@ class Servers {
 
   #notify(webSocket: WebSocket, subscription: ServerSubscription): void {
     const { id, request, number } = subscription
-    this.#send(webSocket, notification(id, request, number, ++subscription.sent))
+    if (this.#random() < 0.05) this.#send(webSocket, FOREIGN[this.below(FOREIGN.length)])
+    const value = notification(id, request, number, ++subscription.sent)
+    if (this.#random() >= this.tooLong) return void this.#send(webSocket, value)
+    // In the form in which most nodes write it, and in another one.
+    this.#send(
+      webSocket,
+      this.#random() < 0.5 ? { ...value, more: 'x'.repeat(TOO_LONG) } : { method: 'eth_subscription', more: 'x'.repeat(TOO_LONG), ...value },
+    )
   }
 
   #send(webSocket: WebSocket, value: unknown): void {
@@ -246,7 +266,9 @@ class Consumer {
     const last = this.#last
     if (last !== undefined && last.number !== number && !this.mayBeginLate) this.#wrong.push(`${this.#name}: another subscription without a gap`)
     const seen = this.#seen.get(number)
-    if (sent !== (seen ?? (this.mayBeginLate ? sent - 1 : 0)) + 1) this.#wrong.push(`${this.#name}: ${sent} came after ${seen}`)
+    // A gap stands for what was too long, and for what came after that before the reply.
+    const mayBeMissing = last === undefined && this.mayMiss && sent > (seen ?? 0)
+    if (sent !== (seen ?? (this.mayBeginLate ? sent - 1 : 0)) + 1 && !mayBeMissing) this.#wrong.push(`${this.#name}: ${sent} came after ${seen}`)
     this.#seen.set(number, sent)
     this.#last = { number, sent }
     this.valueAt = clock.now()
@@ -254,6 +276,8 @@ class Consumer {
 
   /** Its server's subscription may have the id of an earlier one. */
   mayBeginLate = false
+  /** Notifications may be too long. */
+  mayMiss = false
 }
 
 /**
@@ -274,6 +298,7 @@ async function history(seed: number): Promise<{ wrong: string[]; errors: string[
   const timeoutMs = oneOf(3_000, 30_000)
   const client = clientOf([first, ...others], {
     timeoutMs,
+    maxResponseBytes: MOST_BYTES,
     deadlineMs: oneOf(10_000, 60_000),
     batch: oneOf<{ maxCalls?: number } | false>({}, false),
     retry: {},
@@ -284,6 +309,7 @@ async function history(seed: number): Promise<{ wrong: string[]; errors: string[
 
   const call = (method: string) => {
     const who = ++calls.made
+    const madeAt = clock.now()
     const stop = new AbortController()
     if (random() < 0.1) void sleep(below(2_000)).then(() => stop.abort(new Error('aborted')))
     let isSettled = false
@@ -302,12 +328,14 @@ async function history(seed: number): Promise<{ wrong: string[]; errors: string[
         if (!stop.signal.aborted && !isClosed) errors.push(`${method} ${clock.now()} ${error}`)
         if (!stop.signal.aborted && servers.isCalm && method !== 'my_write' && !isClosed && clock.now() > calmAt + 60_000)
           wrong.push(`call ${who} failed: ${error}`)
+        if (['malformed', 'response-too-large'].includes(error.kind) && madeAt > calmAt + 60_000) wrong.push(`call ${who} got what is no reply: ${error}`)
       },
     )
   }
   const subscribe = () => {
     const consumer = new Consumer(client, below(3), AbortSignal.any([stop.signal]), wrong)
     consumer.mayBeginLate = ids === 'request'
+    consumer.mayMiss = servers.tooLong > 0
     consumers.push(consumer)
   }
   const live = () => consumers.filter(({ isStopped, isOver }) => !isStopped && !isOver)
@@ -364,9 +392,10 @@ async function history(seed: number): Promise<{ wrong: string[]; errors: string[
   await sleep(20_000)
   if (timeoutMs > 20_000 && calls.settled !== calls.made) wrong.push('calls over a lost socket have not settled')
   if (random() < 0.3) {
-    // Sooner than a subscription is asked whether it still brings anything.
+    // Sooner than the question can time out whether a subscription still brings anything, and late
+    // enough for one that was made at the other server first, which is silent, too.
     servers.fallSilent()
-    await sleep(29_000)
+    await sleep(32_000)
     if (live().some(({ valueAt }) => valueAt < clock.now() - 3_000)) wrong.push('a socket that is silent was not given up')
   }
   for (const [each, count] of servers.runs) if (count > 1) wrong.push(`${each} ran ${count} times`)
