@@ -53,8 +53,11 @@ describe('is found and named', () => {
     ['no cumulative gas', ({ receipts }) => (at(receipts, 3).cumulativeGasUsed = 5 as never), 'receipts[3].cumulativeGasUsed: expected a quantity, found 5'],
     ['gas that is not the difference', ({ receipts }) => (at(receipts, 3).gasUsed += 1n), 'receipts[3].gasUsed: expected 21001n, found 21002n'],
     [
-      'gas that is not of the block',
-      ({ block }) => ((block as Block).gasUsed += 1n),
+      'gas that is not of the block, before Amsterdam',
+      ({ block }) => {
+        ;(block as Block).blockAccessListHash = null as never
+        ;(block as Block).gasUsed += 1n
+      },
       `receipts[6].cumulativeGasUsed: expected ${21_000 * 7 + 7}n, found ${21_000 * 7 + 6}n`,
     ],
     ['another sender', ({ receipts }) => (at(receipts, 3).from = at(receipts, 3).to as never), 'receipts[3].from: expected 0x'],
@@ -112,6 +115,7 @@ describe('is not a fault', () => {
       },
     ],
     ['blob gas that is absent', ({ receipts }) => (at(receipts, 4).blobGasUsed = null as never)],
+    ['gas that the header counts in another way, since Amsterdam', ({ block }) => ((block as Block).gasUsed += 1n)],
   ])('%s', (_, change) => expect(faultOf(change)).toBeUndefined())
 
   test('without transactions, what follows from them alone', () => {
@@ -161,7 +165,14 @@ test('a receipt after those that the roots cover is not looked at', () => {
 
 test('no receipts have used no gas', () => {
   const none = (gasUsed: bigint) => (parts: Parts) => {
-    const block = { ...parts.block, transactions: [], gasUsed, receiptsRoot: EMPTY, logsBloom: `0x${'00'.repeat(256)}` } as Block
+    const block = {
+      ...parts.block,
+      blockAccessListHash: undefined,
+      transactions: [],
+      gasUsed,
+      receiptsRoot: EMPTY,
+      logsBloom: `0x${'00'.repeat(256)}`,
+    } as unknown as Block
     Object.assign(parts, { block, receipts: [], count: 0, transactions: [] })
   }
   expect(faultOf(none(0n))).toBeUndefined()

@@ -2,6 +2,7 @@ import { BloomBuilder } from '../../eth/bloom.ts'
 import { under } from '../../eth/codec/codec-path.ts'
 import type { Hash } from '../../eth/codec/hex.ts'
 import type { Block, Log, Receipt, Transaction, Withdrawal } from '../../eth/objects.ts'
+import { hasGasOfReceipts } from '../../verify/receipts-checker.ts'
 import type { Missing } from '../checks.ts'
 import { undecodable } from '../falsehood.ts'
 import type { DatasetHeader } from '../folder/manifest.ts'
@@ -54,9 +55,18 @@ export class BlockRestorer {
           ) as unknown as Transaction[])
         : ((transactionHashes ?? []).map((each) => each ?? NO_HASH) as Hash[]),
       ...(list !== undefined && !(list.length === 0 && hasNoRoot) && { withdrawals: list }),
-      ...(receipts !== undefined && !storesColumn(this.#header, 'blocks.gasUsed') && { gasUsed: (last ?? 0n) as bigint }),
+      ...(receipts !== undefined && this.#isGasFilled(header) && { gasUsed: (last ?? 0n) as bigint }),
       ...(logs !== undefined && this.#hasWholeLogs && !storesColumn(this.#header, 'blocks.logsBloom') && { logsBloom: this.bloomOf(logs, number, files) }),
     } as Block
+  }
+
+  /**
+   * Whether the receipts' gas stands in for the header's: before Amsterdam, the two are equal.
+   * Without `blockAccessListHash`, nothing tells whether they are, so they are not compared.
+   */
+  #isGasFilled(header: Fields): boolean {
+    if (!storesColumn(this.#header, 'blocks.blockAccessListHash')) return true
+    return !storesColumn(this.#header, 'blocks.gasUsed') && hasGasOfReceipts(header as Partial<Block>)
   }
 
   /** Receipts with their logs. What is not stored is filled with what it has to be. */

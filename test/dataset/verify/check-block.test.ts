@@ -107,6 +107,30 @@ describe('each column that is not stored takes away the checks that need it, and
   })
 })
 
+describe('the gas of a block', () => {
+  const withHeader = async (without: readonly string[], changed: Fields) => {
+    const rows = await rowsOf()
+    Object.assign(rows.blocks[0] as Fields, changed)
+    return check(rows, tableNames, without).proven
+  }
+  // Without the hash, so that only the receipts are compared with it.
+  const lost = ['blocks.stateRoot']
+
+  it('is the gas of its receipts before Amsterdam', async () => {
+    await expect(withHeader(lost, { blockAccessListHash: null, gasUsed: 9n })).rejects.toMatchObject({ field: 'receipts[6].cumulativeGasUsed' })
+    expect(await withHeader(['blocks.gasUsed'], { blockAccessListHash: null })).toContain('receiptsRoot')
+  })
+
+  it('is counted in another way since, so that it is neither compared nor filled in', async () => {
+    expect(await withHeader(lost, { gasUsed: 9n })).toContain('receiptsRoot')
+    expect(await withHeader(['blocks.gasUsed'], {})).toContain('receiptsRoot')
+  })
+
+  it('is not compared where nothing tells which of the two holds', async () => {
+    expect(await withHeader(['blocks.blockAccessListHash'], { gasUsed: 9n })).toContain('receiptsRoot')
+  })
+})
+
 it('a header that is not proven leaves what the hashes of transactions cover, and nothing of other tables', async () => {
   const ofTransactions = ['transactions.from', 'transactions.gasPrice']
   expect(check(await rowsOf(), tableNames, ['blocks.stateRoot']).uncovered).toEqual([...ofTransactions, 'blocks.*', 'receipts.*', 'logs.*', 'withdrawals.*'])
