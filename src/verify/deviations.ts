@@ -1,5 +1,6 @@
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { hasGap, headerFields } from './header.ts'
+import { hasRoot, type RootedReceipt } from './receipt.ts'
 import { hasOtherFields, transactionTypes } from './transaction.ts'
 
 /*
@@ -79,6 +80,8 @@ const OTHER_DEPOSITS: readonly number[] = [
 const ARBITRUM: readonly number[] = [42161, 42170, 421614]
 /** Ethereum, Gnosis and their test networks, whose validators withdraw. */
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
+/** First block of Byzantium on Ethereum (https://eips.ethereum.org/EIPS/eip-609). */
+const BYZANTIUM = 4_370_000n
 /** What local nodes call their chains. */
 const LOCAL: readonly number[] = [31337, 1337]
 
@@ -158,6 +161,16 @@ export function otherReceiptsRoot(chainId: number | undefined): string | undefin
 }
 
 /**
+ * Why the receipts root of a block with this number, which is proven or was asked for, is not the
+ * one of its receipts: reth does not keep the state roots of Ethereum's receipts before Byzantium.
+ * Receipts of a type are of a later block.
+ */
+export function lacksStateRoots(number: bigint, receipts: readonly Pick<RootedReceipt, 'root' | 'type'>[], chainId: number | undefined): string | undefined {
+  if (chainId !== 1 || number >= BYZANTIUM || receipts.every(hasRoot) || receipts.some(({ type }) => (type ?? 0) !== 0)) return undefined
+  return 'the node gives a receipt from before Byzantium without its state root'
+}
+
+/**
  * Whether the logs of a block may leave indexes out: system logs have indexes of their own, and on
  * Cronos, those after a failed transaction are missing.
  */
@@ -170,8 +183,9 @@ export function mayLeaveOutIndexes(chainId: number): boolean {
  * header is proven. A type that hexline does not know is not a sign on chains that follow Ethereum,
  * where a liar could have added it.
  */
-export function isOtherReceiptsRoot(chainId: number | undefined, receipts: readonly Pick<Receipt, 'type'>[]): boolean {
+export function isOtherReceiptsRoot(number: bigint, receipts: readonly Pick<Receipt, 'root' | 'type'>[], chainId: number | undefined): boolean {
   if (otherReceiptsRoot(chainId) !== undefined || hasStateSync(chainId) || chainHeaders(chainId) !== undefined) return true
+  if (lacksStateRoots(number, receipts, chainId) !== undefined) return true
   return !isPlain(chainId) && receipts.some(({ type }) => type === undefined || !transactionTypes.includes(type))
 }
 

@@ -3,7 +3,7 @@ import { BLOOM_BYTES, BloomBuilder } from '../eth/bloom.ts'
 import type { Block, Log, Receipt, Transaction } from '../eth/objects.ts'
 import { hashOfTransaction } from '../eth/transaction-hash.ts'
 import { checkPlace } from './check-place.ts'
-import { otherReceiptsRoot } from './deviations.ts'
+import { lacksStateRoots, otherReceiptsRoot } from './deviations.ts'
 import { address, layout, quantity, record } from './encode.ts'
 import type { ListRoot } from './list-root.ts'
 import { isSame, malformed, mismatch, plain } from './mismatch.ts'
@@ -46,7 +46,7 @@ export class ReceiptsChecker {
   }
 
   #check(given: ReceiptsToCheck): string | undefined {
-    const { block, receipts, count, transactions } = given
+    const { block, receipts, count } = given
     if (receipts.length !== block.transactions.length) throw mismatch(block, 'receipts', block.transactions.length, receipts.length)
     this.#bloomOfBlock.fill(0)
     this.#each(given)
@@ -55,12 +55,14 @@ export class ReceiptsChecker {
       throw mismatch(block, count === 0 ? 'receipts' : `receipts[${count - 1}].cumulativeGasUsed`, block.gasUsed, used)
     }
     const root = this.#root.of(count, (i) => this.#write(given, i))
-    const fits = isSame(root, block.receiptsRoot)
-    const hasTypes = transactions !== undefined || receipts.slice(0, count).every(({ type }) => isGiven(type))
-    if (!fits && hasTypes) throw mismatch(block, 'receiptsRoot', block.receiptsRoot, root, ', which the receipts make')
+    let reason: string | undefined
+    if (!isSame(root, block.receiptsRoot)) {
+      reason = lackOf(given)
+      if (reason === undefined) throw mismatch(block, 'receiptsRoot', block.receiptsRoot, root, ', which the receipts make')
+    }
     const bloom = hexOf(this.#bloomOfBlock)
     if (!isSame(bloom, block.logsBloom)) throw mismatch(block, 'logsBloom', block.logsBloom, bloom, ', which the logs make')
-    return fits ? undefined : 'a receipt has no type, and the block has only the hashes of its transactions'
+    return reason
   }
 
   /** What no root covers, but follows from the place, the transaction or the receipt before. */
@@ -149,6 +151,13 @@ export class ReceiptsChecker {
       throw malformed(block, `receipts[${i}]`, error)
     }
   }
+}
+
+/** What receipts lack, without which their root cannot be computed. */
+function lackOf({ block, receipts, count, transactions, chainId }: ReceiptsToCheck): string | undefined {
+  const covered = receipts.slice(0, count)
+  const hasTypes = transactions !== undefined || covered.every(({ type }) => isGiven(type))
+  return hasTypes ? lacksStateRoots(block.number, covered, chainId) : 'a receipt has no type, and the block has only the hashes of its transactions'
 }
 
 /**

@@ -13,9 +13,10 @@ export class ReceiptsRoot {
 
   /**
    * Whether the receipts have the header's root. Undefined where that cannot be found out: the
-   * header has no root, or the chain may compute it in another way.
+   * header has no root, the receipts lack what it covers, or the chain may compute it in another
+   * way.
    */
-  fits({ receiptsRoot }: Pick<Block, 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
+  fits({ number, receiptsRoot }: Pick<Block, 'number' | 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
     if (!isRoot(receiptsRoot) || (receipts.length > 0 && isSame(receiptsRoot, EMPTY_ROOT))) return undefined
     try {
       const root = this.#root.of(receipts.length, (i) => {
@@ -27,7 +28,7 @@ export class ReceiptsRoot {
       // A receipt that cannot be encoded, such as one without a field, has no root at all.
       if (!(error instanceof CodecError)) throw error
     }
-    return isOtherReceiptsRoot(chainId, receipts) ? undefined : false
+    return isOtherReceiptsRoot(number, receipts, chainId) ? undefined : false
   }
 }
 

@@ -155,6 +155,43 @@ describe('without transactions and types', () => {
   })
 })
 
+describe('before Byzantium, without the state root of a receipt', () => {
+  /** A block whose root covers a state in place of each status. */
+  const early = (change: (parts: Parts) => void = () => {}) =>
+    faultOf((parts) => {
+      const block = { ...parts.block, number: 4_369_999n, receiptsRoot: `0x${'e1'.repeat(32)}` }
+      for (const each of [...parts.receipts, ...(parts.transactions as Transaction[])]) Object.assign(each, { type: 0, blockNumber: block.number })
+      for (const log of parts.receipts.flatMap(({ logs }) => logs)) Object.assign(log, { blockNumber: block.number })
+      Object.assign(parts, { block })
+      change(parts)
+    })
+  const REASON = 'the node gives a receipt from before Byzantium without its state root'
+
+  test('a root that does not fit proves nothing, with the reason', () => {
+    expect(early()).toBe(REASON)
+    expect(early((parts) => (parts.transactions = undefined))).toBe(REASON)
+  })
+
+  test('what is wrong without the root is found', () => {
+    expect(early(({ receipts }) => (at(receipts, 3).gasUsed += 1n))).toContain('receipts[3].gasUsed: expected')
+    expect(early(({ block }) => ((block as Block).logsBloom = `0x${'00'.repeat(256)}`))).toContain('logsBloom: expected')
+  })
+
+  test.each<[string, (parts: Parts) => void]>([
+    ['on another chain', (parts) => Object.assign(parts, { chainId: 10 })],
+    ['on an unknown chain', (parts) => Object.assign(parts, { chainId: undefined })],
+    ['where each receipt has its state root', ({ receipts }) => receipts.map((receipt) => Object.assign(receipt, { root: `0x${'ab'.repeat(32)}` }))],
+    ['with a type of a later fork', ({ receipts, transactions }) => [at(receipts, 3), at(transactions as Transaction[], 3)].map((each) => (each.type = 2))],
+    [
+      'in a later block',
+      ({ block, receipts }) => {
+        ;(block as Block).number = 4_370_000n
+        for (const each of [...receipts, ...receipts.flatMap(({ logs }) => logs)]) Object.assign(each, { blockNumber: 4_370_000n })
+      },
+    ],
+  ])('it is a failure %s', (_, change) => expect(early(change)).toContain('receiptsRoot: expected'))
+})
+
 test('a receipt after those that the roots cover is not looked at', () => {
   const after = (parts: Parts) => {
     parts.receipts.push({ logs: [{} as Log] } as unknown as Receipt)
