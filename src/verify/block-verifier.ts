@@ -2,7 +2,17 @@ import { IntegrityError } from '../errors.ts'
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { hashOfTransaction } from '../eth/transaction-hash.ts'
 import { checkPlace } from './check-place.ts'
-import { hasStateSync, mayBeUnknown, otherHash, otherPrices, otherSize, otherTransactionsRoot, otherWithdrawalsRoot } from './deviations.ts'
+import {
+  hasStateSync,
+  mayBeImpersonated,
+  mayBeUnknown,
+  mayBeUnsigned,
+  otherHash,
+  otherPrices,
+  otherSize,
+  otherTransactionsRoot,
+  otherWithdrawalsRoot,
+} from './deviations.ts'
 import { writeHeader } from './header.ts'
 import { ListRoot } from './list-root.ts'
 import { isSame, malformed, mismatch, plain } from './mismatch.ts'
@@ -209,23 +219,26 @@ class Run {
   #transactions(transactions: readonly Transaction[]): string | undefined {
     const block = this.#block
     const unknown = new Set<Transaction>()
+    const impersonated = new Set<Transaction>()
     for (let i = 0; i < transactions.length; i++) {
       const transaction = transactions[i] as Transaction
       checkPlace(block, `transactions[${i}]`, transaction, i)
       const repeated = repeatFault(transaction)
       if (repeated !== undefined) throw mismatch(block, `transactions[${i}].${repeated.name}`, repeated.expected, transaction[repeated.name])
-      if (!mayBeUnknown(transaction, this.#chainId)) continue
+      const isUnknown = mayBeUnknown(transaction, this.#chainId)
+      if (!isUnknown && !mayBeImpersonated(block, transaction, this.#chainId)) continue
       // A made-up type hides one that fits.
       const type = transactionTypes.find((each) => hashesAs(this.#writer, transaction, each))
-      if (type === undefined) unknown.add(transaction)
+      if (type === undefined) (isUnknown ? unknown : impersonated).add(transaction)
       else if (type !== transaction.type) throw mismatch(block, `transactions[${i}].type`, type, transaction.type)
     }
     const write = (i: number) => this.#transaction(transactions[i] as Transaction, i)
-    if (unknown.size > 0) {
+    if (unknown.size > 0 || impersonated.size > 0) {
       transactions.forEach((each, i) => {
         this.#writer.clear()
-        if (!unknown.has(each)) write(i)
+        if (!unknown.has(each) && !impersonated.has(each)) write(i)
       })
+      if (unknown.size === 0) return 'anvil hashes impersonated transactions in its own way'
       return `hexline does not know this chain's transactions of type ${typesInHex([...unknown].map(({ type }) => type))}`
     }
     const root = this.#root.of(transactions.length, write)
@@ -282,7 +295,7 @@ class Run {
     for (let i = 0; i < transactions.length; i++) {
       const transaction = transactions[i] as Transaction
       // Those of other types have no signature; most hold their sender.
-      if (transaction.type > 4) continue
+      if (transaction.type > 4 || mayBeUnsigned(this.#block, transaction, this.#chainId)) continue
       const path = `transactions[${i}].from`
       const sender = this.#recovered(transaction, path, senderOf)
       if (!isSame(sender, transaction.from)) throw mismatch(this.#block, path, sender, transaction.from, ', which did not sign it')

@@ -1,7 +1,7 @@
 import type { Block, Receipt, Transaction } from '../eth/objects.ts'
 import { hasGap, headerFields } from './header.ts'
 import { hasRoot, type RootedReceipt } from './receipt.ts'
-import { hasOtherFields, transactionTypes } from './transaction.ts'
+import { hasOtherFields, isUnsigned, transactionTypes } from './transaction.ts'
 
 /*
  * When a hash or root does not fit, the block is wrong, or its chain computes it in another way.
@@ -82,6 +82,11 @@ const ARBITRUM: readonly number[] = [42161, 42170, 421614]
 const WITH_WITHDRAWALS: readonly number[] = [1, 5, 11155111, 17000, 560048, 100, 10200]
 /** First block of Byzantium on Ethereum (https://eips.ethereum.org/EIPS/eip-609). */
 const BYZANTIUM = 4_370_000n
+/**
+ * First block of Bedrock on OP Mainnet (paradigmxyz/reth, `OpHardfork::op_mainnet`). Before it,
+ * messages from Ethereum were legacy transactions without a signature.
+ */
+const BEDROCK = 105_235_063n
 /** What local nodes call their chains. */
 const LOCAL: readonly number[] = [31337, 1337]
 
@@ -132,6 +137,26 @@ function isOfArbitrum(type: number): boolean {
 }
 
 /**
+ * Whether a transaction of a block with a proven header may be one of an account that anvil
+ * impersonates. It has no signature, and its hash covers the sender, too (foundry-rs/foundry,
+ * `impersonated_hash`).
+ */
+export function mayBeImpersonated(block: Block, transaction: Transaction, chainId: number | undefined): boolean {
+  return isUnsigned(transaction) && isLocal(block, chainId)
+}
+
+/**
+ * Whether a transaction without a signature may be part of a block with a proven header. On
+ * Ethereum and other chains that follow its rules, and where the chain is not known, it may not.
+ */
+export function mayBeUnsigned(block: Block, transaction: Transaction, chainId: number | undefined): boolean {
+  if (!isUnsigned(transaction)) return false
+  if (isLocal(block, chainId)) return true
+  if (chainId === undefined || transaction.type !== 0 || transaction.v !== 0n) return false
+  return chainId === 10 ? block.number < BEDROCK : !isPlain(chainId)
+}
+
+/**
  * Why the transactions root of a block with a proven header may not be the one of its transactions.
  */
 export function otherTransactionsRoot(block: Block, transactions: readonly Transaction[], chainId: number | undefined): string | undefined {
@@ -141,10 +166,13 @@ export function otherTransactionsRoot(block: Block, transactions: readonly Trans
 
 /** Why the size of a block with a proven header may be another one. */
 export function otherSize(block: Block, chainId: number | undefined): string | undefined {
-  // Before Cancun, the id of the chain is the only sign of anvil.
-  const isLocal = isOfLocalNode(block, chainId) || (chainId !== undefined && LOCAL.includes(chainId))
-  if (isLocal && typeof block.withdrawalsRoot === 'string') return 'anvil leaves the list of withdrawals out of the size'
+  if (isLocal(block, chainId) && typeof block.withdrawalsRoot === 'string') return 'anvil leaves the list of withdrawals out of the size'
   return isPlain(chainId) ? undefined : 'this chain may count the size of a block in another way'
+}
+
+/** Whether the chain is one of anvil. Before Cancun, its id is the only sign of that. */
+function isLocal(block: Block, chainId: number | undefined): boolean {
+  return isOfLocalNode(block, chainId) || (chainId !== undefined && LOCAL.includes(chainId))
 }
 
 /** The proven header has no parent in a beacon chain, as a block of a real chain with blobs has. */

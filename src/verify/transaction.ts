@@ -153,6 +153,12 @@ export function writeUnsigned(writer: RlpWriter, transaction: Transaction): void
   if (type !== 0) writer.byte(type)
 }
 
+/** Whether a transaction of types 0 to 4 has zeros in place of a signature. */
+export function isUnsigned({ type, r, s }: Pick<Transaction, 'type' | 'r' | 's'>): boolean {
+  return type <= 4 && ZERO.test(r) && ZERO.test(s)
+}
+const ZERO = /^0x0+$/
+
 /** A field that contradicts another one of the same transaction. */
 interface RepeatFault {
   readonly name: 'chainId' | 'v' | 'yParity'

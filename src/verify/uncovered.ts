@@ -1,7 +1,7 @@
 import type { Block, Log, Receipt, Transaction } from '../eth/objects.ts'
 import { headerFields } from './header.ts'
 import { hasRoot, receiptFields } from './receipt.ts'
-import { transactionFields } from './transaction.ts'
+import { isUnsigned, transactionFields } from './transaction.ts'
 import type { VerifyCheck } from './verification.ts'
 
 /** What the hash of each transaction proves. A root in an unproven header proves nothing. */
@@ -43,6 +43,7 @@ export function uncoveredFields(
   if (checks.has('receipts') && !proven.has('receipts')) names.add('', 'receipts')
   if (proven.has('withdrawals')) for (const withdrawal of block.withdrawals ?? []) uncoveredOfItem(withdrawal, ofWithdrawal, 'withdrawals.', names)
   if (proven.has('transactions')) for (const transaction of transactions ?? []) uncoveredOfTransaction(transaction, proven, names)
+  else if (proven.has('senders') && transactions?.some(isUnsigned)) names.add('transactions.', 'from')
   const known = proven.has('transactions') ? transactions : undefined
   if (proven.has('receipts')) for (const [i, receipt] of (receipts ?? []).entries()) uncoveredOfReceipt(receipt, known?.[i], proven, names)
   return names.list
@@ -67,8 +68,8 @@ function uncoveredOfTransaction(transaction: Transaction, proven: ReadonlySet<Ve
 }
 
 /** Whether the sender of a transaction, which its hash does not cover, is proven. */
-function hasSender({ type }: Transaction, proven: ReadonlySet<VerifyCheck>): boolean {
-  return type <= 4 && proven.has('senders')
+function hasSender(transaction: Transaction, proven: ReadonlySet<VerifyCheck>): boolean {
+  return transaction.type <= 4 && proven.has('senders') && !isUnsigned(transaction)
 }
 
 function uncoveredOfItem(item: object, covered: ReadonlySet<string>, path: string, names: Names): void {

@@ -4,6 +4,9 @@ import { hexToBytes } from 'viem'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Block, createClient, IntegrityError, type MinedTransaction, type Receipt } from '../../src/index.ts'
 import { verifyBlock } from '../../src/index-bulk.ts'
+import { ListRoot } from '../../src/verify/list-root.ts'
+import { RlpWriter } from '../../src/verify/rlp.ts'
+import { writeTransaction } from '../../src/verify/transaction.ts'
 import { startAnvil } from '../support/anvil.ts'
 import { mineAnvilBlock, mineBlobBlock } from '../support/anvil-blocks.ts'
 import { madeBlock } from '../support/decoded-blocks.ts'
@@ -262,6 +265,51 @@ describe('anvil', () => {
     expect(skipped).toEqual([{ check: 'size', reason: 'anvil leaves the list of withdrawals out of the size' }])
   })
 
+  test.each(['Shanghai', 'Prague'])(
+    'hashes impersonated transactions in its own way, and leaves them without a signature, which is skipped: %s',
+    async (hardfork) => {
+      const anvil = await startAnvil({ hardfork: hardfork as 'Shanghai' })
+      onTestFinished(() => anvil.stop())
+      const client = createClient(anvil.url)
+      onTestFinished(() => client.close())
+      const [from, to] = [address('b'), address('c')]
+      const [own] = await client.call('eth_accounts')
+      await client.request({ method: 'anvil_setBalance', params: [from, '0xde0b6b3a7640000'] })
+      await client.request({ method: 'anvil_impersonateAccount', params: [from] })
+      await client.request({ method: 'evm_setAutomine', params: [false] })
+      const common = { to, value: '0x1', gas: '0x5208' }
+      for (const sent of [{ from }, { from, nonce: '0x1', gasPrice: '0x77359400', type: '0x0' }, { from: own }])
+        await client.request({ method: 'eth_sendTransaction', params: [{ ...common, ...sent }] })
+      await client.request({ method: 'evm_mine' })
+      const pair = { block: await client.call('eth_getBlockByNumber', 1n, true), receipts: await client.call('eth_getBlockReceipts', 1n) } as Made
+      expect(pair.block.transactions.map(({ r }) => r === '0x0').sort()).toEqual([false, true, true])
+      const { checks, skipped, uncovered } = await verifyBlock(pair.block, pair.receipts, { senders: true, chainId: 31337 })
+      expect(checks).toEqual(['hash', 'uncles', 'withdrawals', 'receipts', 'prices', 'senders'])
+      expect(skipped).toEqual([
+        { check: 'transactions', reason: 'anvil hashes impersonated transactions in its own way' },
+        { check: 'size', reason: 'not all of the block can be encoded' },
+      ])
+      expect(uncovered).toContain('transactions.from')
+      // Others of the block are held to their hashes and their senders.
+      const signed = pair.block.transactions.findIndex(({ r }) => r !== '0x0')
+      const changed = structuredClone(pair)
+      ;(changed.block.transactions[signed] as MinedTransaction).value += 1n
+      expect(await fieldOf(changed, { chainId: 31337 })).toBe(`transactions[${signed}].hash`)
+      const stolen = structuredClone(pair)
+      ;(stolen.block.transactions[signed] as MinedTransaction).from = to
+      expect(await fieldOf(stolen, { senders: true, chainId: 31337 })).toBe(`transactions[${signed}].from`)
+      // A header of Cancun proves that the chain is local; before, only its id does.
+      if (hardfork === 'Prague') expect((await skipsOf(pair)).skipped).toContain('transactions: anvil hashes impersonated transactions in its own way')
+      else expect(await fieldOf(pair, { chainId: 1 })).toMatch(/^transactions\[\d\]\.hash$/)
+    },
+  )
+
+  test('is the only one that may do so', async () => {
+    const pair = copy()
+    Object.assign(pair.block.transactions[3] as MinedTransaction, { r: '0x0', s: '0x0' })
+    for (const chainId of [1, 56, 10, 4242]) expect(await fieldOf(pair, { chainId })).toBe('transactions[3].hash')
+  })
+
   test('is not taken for BNB Smart Chain, whose parentBeaconBlockRoot is zero, too', async () => {
     const zero = { parentBeaconBlockRoot: `0x${'0'.repeat(64)}` }
     const made = (await madeBlock({ header: zero })) as Made
@@ -288,6 +336,44 @@ describe('anvil', () => {
     expect(await fieldOf(mixed)).toBe('transactions[0].transactionIndex')
     for (const [i, transaction] of mixed.block.transactions.entries()) transaction.transactionIndex = i
     await expect(verifyBlock(mixed.block)).rejects.toMatchObject({ field: 'transactionsRoot' })
+  })
+})
+
+describe('a legacy transaction without a signature', () => {
+  /** A block whose first transaction has zeros for a signature. Its hash and its root hold. */
+  const unsigned = async (number: bigint, changed: object = {}) => {
+    const { block } = await madeBlock({ number })
+    const zeros = { v: 0n, r: '0x0', s: '0x0', chainId: null, yParity: null, ...changed }
+    const transaction = { ...block.transactions[0], ...zeros } as unknown as MinedTransaction
+    const writer = new RlpWriter()
+    const transactions = [transaction, ...block.transactions.slice(1)]
+    const transactionsRoot = new ListRoot(writer).of(transactions.length, (i) => writeTransaction(writer, transactions[i] as MinedTransaction))
+    writer.clear()
+    writeTransaction(writer, transaction)
+    writer.hash()
+    const hash = writer.digest() as `0x${string}`
+    const made = (await madeBlock({ number, header: { transactionsRoot } })).block
+    const first = { ...(made.transactions[0] as MinedTransaction), ...zeros, hash }
+    return { ...made, size: undefined, transactions: [first, ...made.transactions.slice(1)] } as unknown as Block<true>
+  }
+  const BEDROCK = 105_235_063n
+  const verified = async (chainId: number | undefined, number = BEDROCK - 1n, changed: object = {}) =>
+    verifyBlock(await unsigned(number, changed), undefined, { senders: true, ...(chainId !== undefined && { chainId }) })
+
+  test.each([10, 4242])('is left out of the senders on chain %d, which says that its sender is not proven', async (chainId) => {
+    const { checks, uncovered } = await verified(chainId)
+    expect(checks).toEqual(expect.arrayContaining(['hash', 'transactions', 'senders']))
+    expect(uncovered).toEqual(['transactions.from'])
+  })
+
+  test.each<[string, number | undefined, (bigint | undefined)?, object?]>([
+    ['on Ethereum', 1],
+    ['on Base', 8453],
+    ['on an unknown chain', undefined],
+    ['on OP Mainnet since Bedrock', 10, BEDROCK],
+    ['with a v', 10, undefined, { v: 27n }],
+  ])('is refused %s', async (_, chainId, number, changed) => {
+    await expect(verified(chainId, number, changed)).rejects.toMatchObject({ field: 'transactions[0].from', expected: 'the sender of a valid signature' })
   })
 })
 

@@ -85,6 +85,9 @@ describe('of a transaction', () => {
     // A chain's own types have no signature, and their prices are not checked.
     [{ type: 0x64, from: '0x', gasPrice: 1n }, ['transactions.gasPrice']],
     [{ type: 0x6a, from: '0x' }, ['transactions.from']],
+    // Nor has a message to OP Mainnet before Bedrock.
+    [{ type: 0, from: '0x', v: 0n, r: '0x0', s: '0x00' }, ['transactions.from']],
+    [{ type: 0, from: '0x', v: 27n, r: '0x0', s: '0x1' }, []],
     // Only one of two fees is in the hash.
     [{ type: 0x65, gasPrice: 1n }, []],
     [{ type: 0x65, gasPrice: 1n, maxFeePerGas: 1n }, ['transactions.gasPrice']],
@@ -102,6 +105,7 @@ describe('of a receipt', () => {
     [{ type: 0 }, { from: '0x', to: '0x', contractAddress: '0x' }, []],
     [{ type: 4 }, { contractAddress: '0x' }, []],
     [{ type: 0x7e }, { from: '0x', to: '0x', contractAddress: '0x' }, ['receipts.contractAddress']],
+    [{ type: 0, v: 0n, r: '0x0', s: '0x0' }, { from: '0x', contractAddress: '0x' }, ['receipts.from', 'receipts.contractAddress']],
     [{ type: 0x6a }, { from: '0x', to: '0x' }, ['receipts.from', 'receipts.to']],
     [{ type: 4 }, { effectiveGasPrice: 1n }, []],
     [{ type: 5 }, { effectiveGasPrice: 1n }, ['receipts.effectiveGasPrice']],
