@@ -48,6 +48,16 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'lagging', code: -39001, source: 'execution-apis: unknown block' },
   { kind: 'pruned', code: 4444, source: 'EIP-4444: pruned history unavailable' },
 
+  // What the EVM, and checks of transactions and arguments, say of a call. Without this row, the
+  // kind would be a guess, and the call would go on to other endpoints. Before the statuses: some
+  // gateways send such a refusal with HTTP 500, and a repetition would end in the same way.
+  {
+    kind: 'execution',
+    message:
+      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit (?:reached|too high))|sender not an eoa|genesis is not traceable|max (?:code|initcode) size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
+    source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
+  },
+
   // HTTP again, for bodies without an error object and errors whose code says nothing.
   { kind: 'timeout', status: 408, source: 'RFC 9110' },
   { kind: 'timeout', status: 504, source: 'RFC 9110' },
@@ -55,15 +65,6 @@ export const failureRows: readonly FailureRow[] = [
   { kind: 'server', status: [500, 599], source: 'RFC 9110' },
   { kind: 'not-found', status: 404, source: 'RFC 9110' },
   { kind: 'invalid', status: [300, 499], source: 'RFC 9110' },
-
-  // What the EVM, and checks of transactions and arguments, say of a call. Without this row, the
-  // kind would be a guess, and the call would go on to other endpoints.
-  {
-    kind: 'execution',
-    message:
-      /\b(?:out of gas|out of funds|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached|write protection|bad (?:instruction|jump)|max (?:priority )?fee per (?:blob )?gas|fee cap less than|gas (?:uint64 overflow|too low|limit reached)|sender not an eoa|genesis is not traceable|max (?:code|initcode) size|return data out of bounds|already overridden)|\brlp: |\b(?:OutOfGas|OutOfFunds|Stack(?:Under|Over)flow|InvalidJump|OpcodeNotFound|InvalidFEOpcode|InvalidOpcode|StateChangeDuringStaticCall)\b/i,
-    source: 'geth core/vm/errors.go, core/error.go and eth/tracers; revm; Besu; OpenEthereum',
-  },
 
   // Whatever it was, a later attempt may pass.
   { kind: 'server', message: /\b(?:try again later|please retry)\b|^internal (?:server )?error\b/i, source: 'MegaETH, Tatum (-16504), gateways' },

@@ -211,6 +211,11 @@ describe('through a client', () => {
       { name: 'RpcError', kind: 'rate-limit', code: -32005, status: 429 },
     ],
     [401, '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Must be authenticated!"}}', { name: 'RpcError', kind: 'auth', status: 401 }],
+    [
+      500,
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"max fee per gas less than block base fee"}}',
+      { name: 'RpcError', kind: 'execution', code: -32000, status: 500 },
+    ],
     [401, 'Unauthorized', { name: 'HttpError', kind: 'auth', status: 401 }],
     [502, '<html>502 Bad Gateway</html>', { name: 'HttpError', kind: 'server', status: 502 }],
     [413, '', { name: 'HttpError', kind: 'request-too-large', status: 413 }],

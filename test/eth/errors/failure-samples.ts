@@ -52,6 +52,8 @@ export const said: Readonly<Partial<Record<ErrorKind, readonly Sample[]>>> = {
   execution: [
     ['geth', 200, -32000, 'fee cap less than block base fee: address 0xa9Ac, feeCap: 50000000000 baseFee: 61531221132', CORPUS],
     ['geth', 200, -32000, 'max fee per gas less than block base fee', GETH],
+    ['geth behind a gateway', 500, -32000, 'max fee per gas less than block base fee', GETH],
+    ['geth, pool', 200, -32000, 'transaction gas limit too high (cap: 16777216, tx: 30000000)', GETH, RAW],
     ['geth', 200, -32000, 'out of gas', CORPUS],
     ['geth', 200, -32000, 'gas limit reached', GETH],
     ['geth', 200, -32000, 'stack limit reached 1024 (1023)', GETH],
