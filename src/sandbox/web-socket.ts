@@ -159,10 +159,9 @@ class Peer implements FrameHandler {
       if (fault === 'error 500' || fault === 'error 503') return this.#fail(id, -32603, `injected fault: ${fault}`)
       if (body === undefined) return this.#fail(null, -32700, 'Parse error')
       limit(body.calls)
-      if (this.#subscribe(body)) return
+      if (this.#subscribe(body, fault)) return
       const reply = await forward.send(body, this.#gone.signal)
-      if (fault === 'cut') this.#socket.destroy()
-      else if (fault !== 'stalled') this.#send(fault === 'truncated' ? reply.body.subarray(0, reply.body.length >> 1) : reply.body)
+      this.#reply(reply.body, fault)
     } catch (error) {
       if (this.#gone.signal.aborted) return
       if (error instanceof Refusal) this.#fail(id, -32005, error.message)
@@ -171,14 +170,15 @@ class Peer implements FrameHandler {
     }
   }
 
-  /** Handles a lone call of a subscription. */
-  #subscribe({ value }: RpcBody): boolean {
+  /** Handles a lone call of a subscription. The fault spoils its reply. */
+  #subscribe({ value }: RpcBody, fault: Fault | undefined): boolean {
     const { id, method, params = [] } = (value ?? {}) as ReceivedCall
+    const reply = (outcome: object) => this.#reply(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...outcome })), fault)
     if (method === 'eth_unsubscribe' && Array.isArray(params)) {
       const stop = this.#stops.get(params[0])
       this.#stops.delete(params[0])
       stop?.()
-      this.#send(JSON.stringify({ jsonrpc: '2.0', id, result: stop !== undefined }))
+      reply({ result: stop !== undefined })
       return true
     }
     if (method !== 'eth_subscribe' || !Array.isArray(params)) return false
@@ -187,14 +187,14 @@ class Peer implements FrameHandler {
     const stopListening = listenOf(this.#node())?.(
       params,
       {
-        started: () => this.#send(JSON.stringify({ jsonrpc: '2.0', id, result: subscription })),
+        started: () => reply({ result: subscription }),
         gap() {},
         notified: (result) => notifications.pass(() => this.#notify(subscription, result)),
         ended: (error) => {
           this.#stops.delete(subscription)
           notifications.remove(subscription)
-          if (error instanceof RpcError) this.#fail(id, error.code, error.said)
-          else this.#fail(id, -32603, 'the node behind this sandbox takes no subscriptions')
+          if (error instanceof RpcError) reply({ error: { code: error.code, message: error.said } })
+          else reply({ error: { code: -32603, message: 'the node behind this sandbox takes no subscriptions' } })
         },
       },
       undefined,
@@ -230,6 +230,12 @@ class Peer implements FrameHandler {
 
   #tell(subscription: string, result: unknown): void {
     this.#send(JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription, result } }))
+  }
+
+  /** Sends a reply, or as much of it as the fault leaves. */
+  #reply(body: Buffer, fault: Fault | undefined): void {
+    if (fault === 'cut') this.#socket.destroy()
+    else if (fault !== 'stalled') this.#send(fault === 'truncated' ? body.subarray(0, body.length >> 1) : body)
   }
 
   #fail(id: unknown, code: number, message: string): void {

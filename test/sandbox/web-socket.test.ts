@@ -96,6 +96,58 @@ describe('eth_subscribe', () => {
   })
 })
 
+describe('faults of subscriptions', () => {
+  /** A socket of a sandbox where every request has this fault, and what came over it. */
+  async function faulty(fault: 'cut' | 'stalled' | 'truncated') {
+    const other = await startSandbox({ upstream: anvil.url, faults: { [fault]: 1 } })
+    onTestFinished(() => other.stop())
+    const socket = new WebSocket(other.nodeUrl().replace('http', 'ws'))
+    onTestFinished(() => socket.close())
+    await once(socket, 'open')
+    const messages: string[] = []
+    socket.on('message', (data) => messages.push(String(data)))
+    const send = (method: string, params: readonly unknown[]) => socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    return { socket, messages, send }
+  }
+  const calls = [
+    ['eth_subscribe', ['newHeads']],
+    ['eth_subscribe', ['nonsense']],
+    ['eth_unsubscribe', ['0x1']],
+  ] as const
+
+  test.each(calls)('drop the socket in place of the reply to %s %j', async (method, params) => {
+    const { socket, messages, send } = await faulty('cut')
+    send(method, params)
+    await Promise.race([once(socket, 'close'), once(socket, 'message')])
+    expect(messages).toEqual([])
+  })
+
+  test.each(calls)('cut the reply to %s %j in half', async (method, params) => {
+    const { socket, messages, send } = await faulty('truncated')
+    send(method, params)
+    await once(socket, 'message')
+    expect(messages[0]).toMatch(/^\{"jsonrpc":"2\.0","i[^}]*$/)
+  })
+
+  test('give no reply to eth_subscribe, though the node has the subscription', async () => {
+    const { messages, send } = await faulty('stalled')
+    send('eth_subscribe', ['newHeads'])
+    await eventually(async () => {
+      await clientOf(anvil.url).request({ method: 'anvil_mine', params: ['0x1'] })
+      expect(messages).not.toEqual([])
+    })
+    expect(JSON.parse(messages[0] as string)).toMatchObject({ method: 'eth_subscription' })
+  })
+
+  test('give no reply to eth_unsubscribe', async () => {
+    const { socket, messages, send } = await faulty('stalled')
+    send('eth_unsubscribe', ['0x1'])
+    socket.ping()
+    await once(socket, 'pong')
+    expect(messages).toEqual([])
+  })
+})
+
 describe('notifications', () => {
   /**
    * A sandbox with these faults from the first notification on, a socket, and the numbers of the
