@@ -115,7 +115,9 @@ export class Figures {
     if (kind !== undefined) this.#throttles.at(label, kind).value++
     this.#maxCalls.at(label).value = limits.maxCalls
     this.#maxPosts.at(label).value = limits.concurrency
-    if (limits.callsPerSecond !== undefined) this.#maxRate.at(label).value = limits.callsPerSecond
+    // Without a rate, one that was learnt has been forgotten.
+    if (limits.callsPerSecond === undefined) this.#maxRate.delete(label)
+    else this.#maxRate.at(label).value = limits.callsPerSecond
   }
 
   routeChanged({ endpoint, change }: RouteEvent): void {

@@ -34,6 +34,13 @@ export class Series<F> {
     }
   }
 
+  /** Removes the figure with these labels, if there is one. */
+  delete(...labels: Labels): void {
+    let node: Map<string, unknown> | undefined = this.#root
+    for (let i = 0; i < this.#depth - 1; i++) node = node?.get(labels[i] ?? '') as typeof node
+    node?.delete(labels[this.#depth - 1] ?? '')
+  }
+
   /** Each figure with its labels. */
   *[Symbol.iterator](): Generator<[Labels, F]> {
     yield* leaves<F>(this.#root, this.#depth, [])

@@ -2,7 +2,9 @@ import { channel } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Call, createClient, type Post, replyOf } from '../../src/index.ts'
 import { endpointLabels } from '../../src/metrics/figures.ts'
+import { prometheusText } from '../../src/metrics/prometheus.ts'
 import { type Recorder, record } from '../../src/metrics/recorder.ts'
+import { throttleEvents } from '../../src/rpc/events.ts'
 import { node } from '../support/node.ts'
 import { always, clientOf, cut, errorOf, honest, read, refuse, serve, silent } from '../support/server.ts'
 
@@ -81,6 +83,25 @@ describe('metrics', () => {
     expect(valuesOf(recorder, 'throttles')).toEqual({ [`${endpoint} rate-limit`]: 1 })
     expect(valuesOf(recorder, 'limit.batch')[endpoint]).toBeGreaterThan(0)
     expect(valuesOf(recorder, 'limit.concurrency')[endpoint]).toBeGreaterThan(0)
+  })
+
+  it('have a rate only while there is one', () => {
+    const recorder = recorded()
+    const tell = (endpoint: string, callsPerSecond: number | undefined) =>
+      throttleEvents.publish({
+        ...{ endpoint, kind: undefined, calls: 0, pauseMs: 0, retryAfterMs: undefined, maxCalls: 10, concurrency: 4 },
+        callsPerSecond,
+      })
+    tell('a:1', 50)
+    tell('b:1', 70)
+    expect(valuesOf(recorder, 'limit.rate')).toEqual({ 'a:1': 50, 'b:1': 70 })
+    tell('a:1', undefined)
+    tell('c:1', undefined)
+    expect(valuesOf(recorder, 'limit.rate')).toEqual({ 'b:1': 70 })
+    expect(prometheusText(recorder.metrics)).not.toMatch(/limit_rate\S*a:1/)
+    expect(valuesOf(recorder, 'limit.batch')).toEqual({ 'a:1': 10, 'b:1': 10, 'c:1': 10 })
+    tell('a:1', 30)
+    expect(valuesOf(recorder, 'limit.rate')).toEqual({ 'b:1': 70, 'a:1': 30 })
   })
 
   it('count what routing does', async () => {

@@ -21,6 +21,21 @@ describe('a series', () => {
     expect([...series]).toEqual([[['a', 'b', 'c', ''], { value: 1 }]])
   })
 
+  it('forgets a figure that is removed, which begins anew', () => {
+    const series = new Series(2, () => ({ value: 0 }))
+    for (const [a, b] of [
+      ['a', 'x'],
+      ['a', 'y'],
+      ['b', ''],
+    ] as const)
+      series.at(a, b).value++
+    series.delete('a', 'x')
+    series.delete('b')
+    series.delete('c', 'x')
+    expect([...series]).toEqual([[['a', 'y'], { value: 1 }]])
+    expect(series.at('a', 'x')).toEqual({ value: 0 })
+  })
+
   it('is empty before its first figure', () => {
     expect([...new Series(1, () => ({ value: 0 }))]).toEqual([])
   })

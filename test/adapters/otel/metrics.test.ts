@@ -13,6 +13,7 @@ import { createClient, type Post } from 'hexline'
 import { instrument } from 'hexline/otel'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { reportPostBegun } from '../../../src/rpc/call-watchers.ts'
+import { throttleEvents } from '../../../src/rpc/events.ts'
 import { clientOf, errorOf, gate, honest, read, refuse, serve } from '../../support/server.ts'
 
 /** Collects when it is asked. */
@@ -21,12 +22,15 @@ class Reader extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
 }
 
-function measured(callDurations = false): {
+function measured(
+  callDurations = false,
+  temporality = AggregationTemporality.CUMULATIVE,
+): {
   stop: () => void
   provider: MeterProvider
   points: (name: string) => Promise<readonly DataPoint<number | Histogram | ExponentialHistogram>[]>
 } {
-  const reader = new Reader()
+  const reader = new Reader({ aggregationTemporalitySelector: () => temporality })
   const provider = new MeterProvider({ readers: [reader] })
   const stop = instrument({ meterProvider: provider, traces: false, callDurations })
   onTestFinished(async () => {
@@ -57,6 +61,21 @@ describe('metrics', () => {
     expect(await points('hexline.calls')).toMatchObject([{ value: 3 }])
     expect(await points('hexline.posts')).toMatchObject([{ value: 3, attributes: { endpoint, status: '2xx' } }])
     expect(await points('hexline.calls.in_flight')).toMatchObject([{ value: 0, attributes: {} }])
+  })
+
+  // With cumulative temporality, the SDK repeats the last value of what is no longer observed.
+  it('have the rate of an endpoint only while there is one, where intervals are apart', async () => {
+    const { points } = measured(false, AggregationTemporality.DELTA)
+    const tell = (callsPerSecond: number | undefined) =>
+      throttleEvents.publish({
+        ...{ endpoint: 'a:1', kind: undefined, calls: 0, pauseMs: 0, retryAfterMs: undefined, maxCalls: 10, concurrency: 4 },
+        callsPerSecond,
+      })
+    tell(50)
+    expect(await points('hexline.limit.rate')).toMatchObject([{ value: 50, attributes: { endpoint: 'a:1' } }])
+    tell(undefined)
+    expect(await points('hexline.limit.rate')).toEqual([])
+    expect(await points('hexline.limit.batch')).toMatchObject([{ value: 10, attributes: { endpoint: 'a:1' } }])
   })
 
   it('have the sum of the durations of calls, and each duration only if asked for', async () => {
