@@ -8,7 +8,7 @@ import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '
 import type { Pacing } from '../limits/rate/pacer.ts'
 import { Batches } from './batches.ts'
 import { Caller } from './caller.ts'
-import { paramsJson } from './entry.ts'
+import { type Entry, paramsJson } from './entry.ts'
 import type { Line } from './line.ts'
 import { Lines } from './lines.ts'
 import { MethodPauses } from './method-pauses.ts'
@@ -72,9 +72,10 @@ export interface Queue {
   callsBeyond(ms: number): number
   /**
    * Takes at most this many calls out of the lines, from the back, so that the router can send them
-   * elsewhere: they are rejected with `MOVED`.
+   * elsewhere: they are rejected with `MOVED`. Takes only those that `goes` elsewhere, and stops
+   * looking for them once this many have turned out to stay.
    */
-  handOver(calls: number): void
+  handOver(calls: number, goes: (call: Call) => boolean, stayers?: number): void
   /**
    * The endpoint does not answer. Rejects calls in line with `MOVED`, except those that are bound
    * to it and stay put. Rejects reads in flight with `GIVEN_UP` if `goesElsewhere`, except those
@@ -282,12 +283,17 @@ class EndpointQueue implements Queue {
     return Math.max(0, this.size - this.#limits.callsWithin(ms, this.#lines.first, this.#now()))
   }
 
-  handOver(calls: number): void {
-    const movable = this.#lines
-      .list()
-      .map(({ callers }) => callers.filter(({ isBoundOrPinned }) => !isBoundOrPinned))
-      .filter(({ length }) => length > 0)
-    for (const callers of movable.slice(Math.max(0, movable.length - calls))) for (const caller of callers) caller.cancel(MOVED)
+  handOver(calls: number, goes: (call: Call) => boolean, stayers = Number.POSITIVE_INFINITY): void {
+    const entries = this.#lines.list()
+    let stayed = 0
+    let taken = 0
+    for (let i = entries.length - 1; i >= 0 && taken < calls && stayed < stayers; i--) {
+      const free = (entries[i] as Entry).callers.filter(({ isBoundOrPinned }) => !isBoundOrPinned)
+      const going = free.filter(({ call }) => goes(call))
+      if (going.length > 0) taken++
+      else if (free.length > 0) stayed++
+      for (const caller of going) caller.cancel(MOVED)
+    }
   }
 
   async beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined> {

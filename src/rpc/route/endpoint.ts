@@ -34,6 +34,8 @@ export class EndpointGroup {
   readonly chain: Chain
   readonly heads = new Heads()
   readonly usual = new Usual()
+  /** Called when an endpoint lacks a method or blocks that it was not known to lack. */
+  onLacking: (endpoint: Endpoint) => void = () => {}
 
   constructor(protocol: Protocol, declaredChain: number | undefined) {
     this.protocol = protocol
@@ -81,7 +83,8 @@ export class Endpoint {
     this.queue = queue
     this.health = health
     this.#challenge = new Challenge({ queue, health, progress }, group.protocol.askHead, clock)
-    this.blocks = new KnownBlocks({ queue, heads: group.heads, protocol: group.protocol, since, isOnly }, clock)
+    const { heads, protocol } = group
+    this.blocks = new KnownBlocks({ queue, heads, protocol, since, isOnly, onLacking: () => group.onLacking(this) }, clock)
     this.#group = group
     this.#clock = clock
     this.ownChain = new OwnChain(queue, group.protocol, group.chain, isOnly)
@@ -255,7 +258,9 @@ export class Endpoint {
       this.queue.turnAway(new NetworkError(`${this.name}: not sent, since it is left out: ${this.said}`, { endpoint: this.name, unsent: true }))
     }
     if (kind === 'unsupported' || kind === 'auth') {
+      const wasKnown = this.lacks(call.method, now)
       setBounded(this.#missing, call.method, now)
+      if (!wasKnown) this.#group.onLacking(this)
     }
     if (kind === 'network') this.#group.heads.unreached(this.blocks.head)
     if (isMissing(failure)) this.blocks.missed(error, call, trait, started)

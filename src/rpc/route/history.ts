@@ -50,13 +50,16 @@ interface Miss {
 export class History {
   /** As the user says. */
   readonly #since: number
+  readonly #onRaised: () => void
   readonly #floors = new Map<Resource, Floor>()
   readonly #misses = new Map<Resource, Miss>()
   /** The oldest block that was answered lately, and when. */
   readonly #oldestAnswered = new Map<Resource, { readonly block: number; readonly at: number }>()
 
-  constructor(since = 0) {
+  /** `onRaised` is called when it lacks blocks that it was not known to lack. */
+  constructor(since = 0, onRaised = () => {}) {
     this.#since = since
+    this.#onRaised = onRaised
   }
 
   /**
@@ -78,7 +81,7 @@ export class History {
     const { oldest, sure } = this.#floorOf(resource, now) ?? NO_FLOOR
     // Nothing can start after the newest block.
     if (told !== undefined && told > block && (newest < 0 || told <= newest)) this.toldOldest(resource, told, now)
-    else if (block >= sure) this.#floors.set(resource, { oldest: Math.max(oldest, block + 1, Math.floor(block + STEP * (newest - block))), sure, at: now })
+    else if (block >= sure) this.#setFloor(resource, { oldest: Math.max(oldest, block + 1, Math.floor(block + STEP * (newest - block))), sure, at: now })
   }
 
   /**
@@ -102,7 +105,7 @@ export class History {
     if (block < this.#since || block < sure) return true
     if (!this.#countMiss(resource, block, askedAt, now) || !isDeep) return false
     this.#misses.delete(resource)
-    this.#floors.set(resource, { oldest: Math.max(oldest, block + 1), sure: block + 1, at: now })
+    this.#setFloor(resource, { oldest: Math.max(oldest, block + 1), sure: block + 1, at: now })
     return true
   }
 
@@ -122,13 +125,19 @@ export class History {
 
   /** It has told the oldest block of a resource; infinite if it has none. */
   toldOldest(resource: Resource, oldest: number, now: number): void {
-    this.#floors.set(resource, { oldest, sure: oldest, at: now })
+    this.#setFloor(resource, { oldest, sure: oldest, at: now })
   }
 
   /** It has answered for this block or an older one lately. */
   #hasAnswered(resource: Resource, block: number, now: number): boolean {
     const answered = this.#oldestAnswered.get(resource)
     return answered !== undefined && answered.block <= block && now - answered.at < REMEMBERED_MS
+  }
+
+  #setFloor(resource: Resource, floor: Floor): void {
+    const known = this.#floorOf(resource, floor.at) ?? NO_FLOOR
+    this.#floors.set(resource, floor)
+    if (floor.oldest > known.oldest) this.#onRaised()
   }
 
   #floorOf(resource: Resource, now: number): Floor | undefined {

@@ -35,6 +35,8 @@ export interface KnownBlocksOptions {
   readonly since: number | undefined
   /** The client has no other endpoint. */
   readonly isOnly: boolean
+  /** Called when it lacks blocks that it was not known to lack. */
+  readonly onLacking: () => void
 }
 
 /**
@@ -60,14 +62,14 @@ export class KnownBlocks {
   /** It has been asked how far back its data reach. */
   #hasBeenAskedHistory = false
 
-  constructor({ queue, heads, protocol, since, isOnly }: KnownBlocksOptions, clock: Clock) {
+  constructor({ queue, heads, protocol, since, isOnly, onLacking }: KnownBlocksOptions, clock: Clock) {
     this.head = heads.add(clock.now())
     this.#queue = queue
     this.#heads = heads
     this.#protocol = protocol
     this.#isOnly = isOnly
     this.#clock = clock
-    this.history = new History(since)
+    this.history = new History(since, onLacking)
   }
 
   /** As far as is known, it does not have the oldest block that the call needs. */

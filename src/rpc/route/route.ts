@@ -72,6 +72,7 @@ class Router {
     this.#hedge = hedge && new Hedge(hedge, waiting)
     this.#waiting = waiting
     this.#watch = new Watch(this.#endpoints, this.#choice, protocol, waiting)
+    group.onLacking = (endpoint) => this.#watch.lacksMore(endpoint)
     this.#filterCalls = new FilterCalls(this.#endpoints, waiting.clock, (call, trait, onAnswer) => this.#send(call, trait, onAnswer))
   }
 

@@ -10,11 +10,17 @@ import type { Protocol } from './protocol.ts'
 const INTERVAL_MS = 250
 /** A call that cannot start within this time, in ms, moves to an endpoint that has none waiting. */
 const LATE_MS = 1_000
+/**
+ * Of a line with late calls, it looks at no more than this many that no other endpoint can take:
+ * thousands may wait, and each costs about a microsecond.
+ */
+const MOST_STAYERS = 500
 
 /**
  * Watches several endpoints, from time to time while there are calls: asks for heads, gives up
  * silent endpoints, and moves calls that are too far back in one endpoint's line to an endpoint
- * that is free again.
+ * that is free again. Calls that an endpoint turns out to be unable to answer leave its line at
+ * once.
  */
 export class Watch {
   readonly #endpoints: readonly Endpoint[]
@@ -22,6 +28,8 @@ export class Watch {
   readonly #protocol: Protocol
   readonly #waiting: Waiting
   readonly #alarm: Alarm = { at: 0, place: -1, ring: () => this.#look() }
+  /** Endpoints that lack more than was known, since the last microtask. */
+  readonly #lacking = new Set<Endpoint>()
 
   constructor(endpoints: readonly Endpoint[], choice: Choice, protocol: Protocol, waiting: Waiting) {
     this.#endpoints = endpoints
@@ -65,11 +73,46 @@ export class Watch {
     const now = this.#now()
     this.askHeads(now)
     this.#giveUpSilent(now)
+    this.#moveLate(now)
+  }
+
+  /**
+   * Calls that cannot start soon where they wait go to an endpoint where they can. Those that no
+   * such endpoint would get stay where they are: taken back, they would only be put in line again.
+   */
+  #moveLate(now: number): void {
     if (!this.#endpoints.some((each) => each.isFree(now) && each.queue.size === 0)) return
-    for (const { queue } of this.#endpoints) {
-      const late = queue.callsBeyond(LATE_MS)
-      if (late > 0) queue.handOver(late)
+    const late = this.#endpoints.map(({ queue }) => queue.callsBeyond(LATE_MS))
+    const isPrompt = (best: Endpoint | undefined) => best?.isFree(now) === true && late[this.#endpoints.indexOf(best)] === 0
+    for (const [i, { queue }] of this.#endpoints.entries()) {
+      const calls = late[i] as number
+      if (calls > 0) queue.handOver(calls, (call) => isPrompt(this.#best(call, now)), MOST_STAYERS)
     }
+  }
+
+  /**
+   * The endpoint lacks a method or blocks, which was not known before. Calls in its line that need
+   * them go to an endpoint that can answer them. The replies of one POST may show it many times:
+   * the line is gone through once.
+   */
+  lacksMore(endpoint: Endpoint): void {
+    if (this.#lacking.size === 0) void Promise.resolve().then(() => this.#moveUnanswerable())
+    this.#lacking.add(endpoint)
+  }
+
+  #moveUnanswerable(): void {
+    const now = this.#now()
+    for (const each of this.#lacking) {
+      each.queue.handOver(Number.POSITIVE_INFINITY, (call) => {
+        const trait = this.#protocol.traitOf(call.method)
+        return !each.canAnswer(call, trait, now) && this.#best(call, now)?.canAnswer(call, trait, now) === true
+      })
+    }
+    this.#lacking.clear()
+  }
+
+  #best(call: Call, now: number): Endpoint | undefined {
+    return this.#choice.best(call, this.#protocol.traitOf(call.method), [], now)
   }
 
   /**
@@ -93,7 +136,7 @@ export class Watch {
    * the call may have come here because that other one had failed it, and then stays.
    */
   #goesElsewhere(call: Call, { name }: Endpoint, isOut: boolean): boolean {
-    const best = this.#choice.best(call, this.#protocol.traitOf(call.method), [], this.#now())
+    const best = this.#best(call, this.#now())
     if (best === undefined || best.name === name) return best === undefined
     if (call.pin !== undefined && isBehindPin(call.pin, best)) return false
     return !isOut || !call.tried.includes(best.name)

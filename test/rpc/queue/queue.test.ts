@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import PQueue from 'p-queue'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, type ClientOptions, LimitError, type Post, type PostEvent, replyOf, type ThrottleEvent } from '../../../src/index.ts'
-import { ownRead, type PooledCall } from '../../../src/rpc/call.ts'
+import { type Call, ownRead, type PooledCall } from '../../../src/rpc/call.ts'
 import { createQueue, MOVED } from '../../../src/rpc/queue/queue.ts'
 import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -997,10 +997,27 @@ describe('calls that are handed over to other endpoints', () => {
     const first = call('first')
     await turn()
     const calls = [call(1), call(2, true), call(3), call(4)]
-    queue.handOver(2)
+    queue.handOver(2, () => true)
     open()
     expect(await Promise.all([first, ...calls])).toEqual(['first', 1, 2, MOVED, MOVED])
     expect(posted).toEqual([['first'], [1, 2]])
+  })
+
+  test('are those that go elsewhere; the search ends once enough have turned out to stay', async () => {
+    const { queue, call, open, posted } = endpoint()
+    const first = call('first')
+    await turn()
+    const calls = [1, 2, 3, 4, 5, 6].map((param) => call(param))
+    const asked: unknown[] = []
+    const isOdd = ({ params: [param] }: Call) => {
+      asked.push(param)
+      return Number(param) % 2 === 1
+    }
+    queue.handOver(10, isOdd, 2)
+    open()
+    expect(await Promise.all([first, ...calls])).toEqual(['first', 1, 2, 3, 4, MOVED, 6])
+    expect(asked).toEqual([6, 5, 4])
+    expect(posted).toEqual([['first'], [1, 2, 3, 4, 6]])
   })
 
   test('leave an identical bound call where it is', async () => {
@@ -1008,7 +1025,7 @@ describe('calls that are handed over to other endpoints', () => {
     const first = call('first')
     await turn()
     const calls = [call('same'), call('same', true), call('same')]
-    queue.handOver(10)
+    queue.handOver(10, () => true)
     open()
     expect(await Promise.all([first, ...calls])).toEqual(['first', MOVED, 'same', MOVED])
     expect(posted).toEqual([['first'], ['same']])
