@@ -7,6 +7,7 @@ import { cloneJson } from '../clone-json.ts'
 import { copyError } from '../copy-error.ts'
 import { replyOf } from '../reply.ts'
 import type { Awaited, Caller } from './caller.ts'
+import { sharedFields } from './shared-call.ts'
 
 /**
  * Where an entry is on its way from `send` to its outcome:
@@ -54,6 +55,8 @@ const SETTLED: Settled = { name: 'settled' }
  * that ask the same share an entry.
  */
 export class Entry implements EncodedCall, Awaited {
+  // The fields of the call are its own, since a user's post function may copy them. With several
+  // callers, some are set anew when it goes out (`sharedFields`).
   readonly method: string
   readonly params: readonly unknown[]
   readonly signal: AbortSignal | undefined
@@ -105,7 +108,7 @@ export class Entry implements EncodedCall, Awaited {
     this.stalls = call.stalls
     this.record = call.record
     this.isBound = call.isBound
-    this.longest = call.alone === 'always' ? 1 : Number.POSITIVE_INFINITY
+    this.longest = longestOf(call)
     this.json = json
     this.#first = caller
     caller.entry = this
@@ -116,7 +119,13 @@ export class Entry implements EncodedCall, Awaited {
     this.#others ??= []
     this.#others.push(caller)
     this.#waitingCallers++
+    this.longest = Math.min(this.longest, longestOf(caller.call))
     caller.entry = this
+  }
+
+  /** When its first caller stops waiting: the later, the younger it is. */
+  get age(): number {
+    return this.#first.call.deadline
   }
 
   /** The callers that still wait. */
@@ -151,7 +160,10 @@ export class Entry implements EncodedCall, Awaited {
   start(batch: InFlight): void {
     this.state = batch
     this.#first.startTimeout()
-    if (this.#others !== undefined) for (const caller of this.#others) caller.startTimeout()
+    if (this.#others === undefined) return
+    for (const caller of this.#others) caller.startTimeout()
+    const [first, ...others] = this.joined
+    if (first !== undefined) Object.assign(this, sharedFields([first, ...others]))
   }
 
   /** Gives the outcome to each caller that waits, with a value that it does not share. */
@@ -176,6 +188,10 @@ export class Entry implements EncodedCall, Awaited {
       return Array.from({ length: count }, () => new MalformedReplyError(`${method}: the reply gives no result`, { method, cause }))
     }
   }
+}
+
+function longestOf({ alone }: PooledCall): number {
+  return alone === 'always' ? 1 : Number.POSITIVE_INFINITY
 }
 
 /** The call's params as JSON. */

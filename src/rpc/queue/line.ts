@@ -192,7 +192,7 @@ export class Line {
     const entries: Entry[] = []
     let at = this.#head
     for (const entry of inserted) {
-      while (at < this.#entries.length && (this.#entries[at] as Entry).deadline <= ageOf(entry)) entries.push(this.#entries[at++] as Entry)
+      while (at < this.#entries.length && (this.#entries[at] as Entry).age <= ageOf(entry)) entries.push(this.#entries[at++] as Entry)
       entries.push(entry)
     }
     this.#entries = entries.concat(this.#entries.slice(at))
@@ -216,6 +216,6 @@ export class Line {
  * By the clock, the larger the younger. Calls without a deadline, whose age is not known, go first
  * when they come back.
  */
-function ageOf({ deadline }: Entry): number {
-  return deadline === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : deadline
+function ageOf({ age }: Entry): number {
+  return age === Number.POSITIVE_INFINITY ? Number.NEGATIVE_INFINITY : age
 }

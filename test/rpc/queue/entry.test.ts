@@ -12,6 +12,7 @@ import { systemClock } from '../../../src/wait/clock.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
 
 const call: Call = ownRead({ method: 'eth_getLogs', params: [], deadline: Number.POSITIVE_INFINITY })
+const ignore = () => {}
 const all: BatchPlan = { maxCalls: 100, fits: () => 'yes' }
 
 /** A caller, and its outcome. */
@@ -83,6 +84,16 @@ describe('an entry', () => {
     expect(abandoned).toEqual([])
     callers[1]?.cancel('last')
     expect(abandoned).toEqual(['last'])
+  })
+
+  test('goes out with what is right for those of its callers that still wait', () => {
+    const calls = [call, { ...call, attempts: 4, deadline: 1e9 }, { ...call, attempts: 3, timeoutMs: 5 }]
+    const [first, ...others] = calls.map((each) => new Caller(each, new Waiting(systemClock), ignore, ignore)) as [Caller, ...Caller[]]
+    const entry = new Entry(call, '[]', first)
+    for (const each of others) entry.join(each)
+    first.cancel('aborted')
+    entry.start(batch().inFlight)
+    expect(entry).toMatchObject({ attempts: 3, deadline: Number.POSITIVE_INFINITY, timeoutMs: undefined })
   })
 
   test('gives each waiting caller its own copy of the value or error', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Call, ownRead } from '../../../src/rpc/call.ts'
+import { type Call, ownRead, type PooledCall } from '../../../src/rpc/call.ts'
 import { Caller } from '../../../src/rpc/queue/caller.ts'
 import { type LinePair, Lines } from '../../../src/rpc/queue/lines.ts'
 import { Waiting } from '../../../src/wait/waiting.ts'
@@ -64,6 +64,18 @@ describe('calls in line', () => {
 
   test('stay separate if one requests bytes, or has another method', () => {
     expect(linesWith([{ name: 'a' }, { name: 'a', as: 'bytes' }, { name: 'a', method: 'eth_getCode' }]).names()).toEqual(['a', 'a', 'a'])
+  })
+
+  test('that share an entry travel alone if one of them must', () => {
+    const more: Partial<PooledCall> = { alone: 'always' }
+    for (const [first, second] of [
+      [{}, more],
+      [more, {}],
+    ]) {
+      const { lines } = linesWith([{ name: 'before' }, { name: 'a', ...first }, { name: 'a', ...second }, { name: 'behind' }])
+      const batches = [1, 2, 3].map(() => lines.interactive.take({ maxCalls: 100, fits: () => 'yes' }).entries.map(({ params }) => params[0]))
+      expect(batches).toEqual([['before'], ['a'], ['behind']])
+    }
   })
 
   test('leave with their last caller', () => {

@@ -800,6 +800,24 @@ describe('joining', () => {
     expect(Object.getPrototypeOf(b)).toBe(Object.prototype)
   })
 
+  test.each([
+    ['last', (single: Client, several: Client) => [several, single]],
+    ['first', (single: Client, several: Client) => [single, several]],
+  ] as const)('a call with a single attempt is read to its end where the reply stalls, if it comes %s', async (_, order) => {
+    const server = await serve(honest, async ({ entries: [entry] }, response) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: entry?.id, result: answerTo([1]) })
+      response.write(body.slice(0, 20))
+      await sleep(2_000)
+      response.end(body.slice(20))
+    })
+    const client = clientOf(server.url)
+    // Once a body is complete, a stall may last half a second.
+    await read(client, 0)
+    const answers = order(client.with({ attempts: 1 }), client).map((each) => read(each, 1))
+    expect(await Promise.all(answers)).toEqual([answerTo([1]), answerTo([1])])
+    expect(lengths(server.requests)).toEqual([1, 1])
+  })
+
   test('each gets its own bytes, too', async () => {
     const server = await serve(honest)
     const client = clientOf(server.url)
