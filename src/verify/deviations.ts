@@ -87,6 +87,11 @@ const BYZANTIUM = 4_370_000n
  * messages from Ethereum were legacy transactions without a signature.
  */
 const BEDROCK = 105_235_063n
+/**
+ * Least difficulty of such a block on Ethereum, whose first one has 17,171,480,576. Blocks of test
+ * networks that take its chain id have far less.
+ */
+const LEAST_DIFFICULTY = 10_000_000_000n
 /** What local nodes call their chains. */
 const LOCAL: readonly number[] = [31337, 1337]
 
@@ -188,13 +193,21 @@ export function otherReceiptsRoot(chainId: number | undefined): string | undefin
   return chainId !== undefined && HYPERLIQUID.includes(chainId) ? 'Hyperliquid has system transactions that no root holds' : undefined
 }
 
+/** What tells a block of Ethereum from before Byzantium. */
+export type EarlyHeader = Pick<Block, 'number' | 'difficulty'>
+
 /**
- * Why the receipts root of a block with this number, which is proven or was asked for, is not the
- * one of its receipts: reth does not keep the state roots of Ethereum's receipts before Byzantium.
- * Receipts of a type are of a later block.
+ * Why the receipts root of a block, whose number is proven or was asked for, is not the one of its
+ * receipts: reth does not keep the state roots of Ethereum's receipts before Byzantium. Receipts of
+ * a type are of a later block.
  */
-export function lacksStateRoots(number: bigint, receipts: readonly Pick<RootedReceipt, 'root' | 'type'>[], chainId: number | undefined): string | undefined {
-  if (chainId !== 1 || number >= BYZANTIUM || receipts.every(hasRoot) || receipts.some(({ type }) => (type ?? 0) !== 0)) return undefined
+export function lacksStateRoots(
+  { number, difficulty = 0n }: EarlyHeader,
+  receipts: readonly Pick<RootedReceipt, 'root' | 'type'>[],
+  chainId: number | undefined,
+): string | undefined {
+  if (chainId !== 1 || number >= BYZANTIUM || difficulty < LEAST_DIFFICULTY) return undefined
+  if (receipts.every(hasRoot) || receipts.some(({ type }) => (type ?? 0) !== 0)) return undefined
   return 'the node gives a receipt from before Byzantium without its state root'
 }
 
@@ -211,9 +224,9 @@ export function mayLeaveOutIndexes(chainId: number): boolean {
  * header is proven. A type that hexline does not know is not a sign on chains that follow Ethereum,
  * where a liar could have added it.
  */
-export function isOtherReceiptsRoot(number: bigint, receipts: readonly Pick<Receipt, 'root' | 'type'>[], chainId: number | undefined): boolean {
+export function isOtherReceiptsRoot(header: EarlyHeader, receipts: readonly Pick<Receipt, 'root' | 'type'>[], chainId: number | undefined): boolean {
   if (otherReceiptsRoot(chainId) !== undefined || hasStateSync(chainId) || chainHeaders(chainId) !== undefined) return true
-  if (lacksStateRoots(number, receipts, chainId) !== undefined) return true
+  if (lacksStateRoots(header, receipts, chainId) !== undefined) return true
   return !isPlain(chainId) && receipts.some(({ type }) => type === undefined || !transactionTypes.includes(type))
 }
 

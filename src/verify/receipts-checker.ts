@@ -157,7 +157,7 @@ export class ReceiptsChecker {
 function lackOf({ block, receipts, count, transactions, chainId }: ReceiptsToCheck): string | undefined {
   const covered = receipts.slice(0, count)
   const hasTypes = transactions !== undefined || covered.every(({ type }) => isGiven(type))
-  return hasTypes ? lacksStateRoots(block.number, covered, chainId) : 'a receipt has no type, and the block has only the hashes of its transactions'
+  return hasTypes ? lacksStateRoots(block, covered, chainId) : 'a receipt has no type, and the block has only the hashes of its transactions'
 }
 
 /**

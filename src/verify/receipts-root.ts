@@ -16,7 +16,8 @@ export class ReceiptsRoot {
    * header has no root, the receipts lack what it covers, or the chain may compute it in another
    * way.
    */
-  fits({ number, receiptsRoot }: Pick<Block, 'number' | 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
+  fits(header: Pick<Block, 'number' | 'difficulty' | 'receiptsRoot'>, receipts: readonly RootedReceipt[], chainId: number | undefined): boolean | undefined {
+    const { receiptsRoot } = header
     if (!isRoot(receiptsRoot) || (receipts.length > 0 && isSame(receiptsRoot, EMPTY_ROOT))) return undefined
     try {
       const root = this.#root.of(receipts.length, (i) => {
@@ -28,7 +29,7 @@ export class ReceiptsRoot {
       // A receipt that cannot be encoded, such as one without a field, has no root at all.
       if (!(error instanceof CodecError)) throw error
     }
-    return isOtherReceiptsRoot(number, receipts, chainId) ? undefined : false
+    return isOtherReceiptsRoot(header, receipts, chainId) ? undefined : false
   }
 }
 

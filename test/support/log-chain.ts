@@ -114,7 +114,7 @@ function createLogChain(options: LogChainOptions) {
     receipt: given = (right) => right,
     cap = Number.POSITIVE_INFINITY,
     range,
-    chainId = 11_155_111,
+    chainId = 1,
   } = options
   const calls: Record<string, number> = {}
   const ranges: [number, number][] = []

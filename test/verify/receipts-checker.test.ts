@@ -159,7 +159,7 @@ describe('before Byzantium, without the state root of a receipt', () => {
   /** A block whose root covers a state in place of each status. */
   const early = (change: (parts: Parts) => void = () => {}) =>
     faultOf((parts) => {
-      const block = { ...parts.block, number: 4_369_999n, receiptsRoot: `0x${'e1'.repeat(32)}` }
+      const block = { ...parts.block, number: 4_369_999n, difficulty: 10n ** 10n, receiptsRoot: `0x${'e1'.repeat(32)}` }
       for (const each of [...parts.receipts, ...(parts.transactions as Transaction[])]) Object.assign(each, { type: 0, blockNumber: block.number })
       for (const log of parts.receipts.flatMap(({ logs }) => logs)) Object.assign(log, { blockNumber: block.number })
       Object.assign(parts, { block })
@@ -179,6 +179,7 @@ describe('before Byzantium, without the state root of a receipt', () => {
 
   test.each<[string, (parts: Parts) => void]>([
     ['on another chain', (parts) => Object.assign(parts, { chainId: 10 })],
+    ['with the difficulty of a test network', ({ block }) => Object.assign(block, { difficulty: 131_072n })],
     ['on an unknown chain', (parts) => Object.assign(parts, { chainId: undefined })],
     ['where each receipt has its state root', ({ receipts }) => receipts.map((receipt) => Object.assign(receipt, { root: `0x${'ab'.repeat(32)}` }))],
     ['with a type of a later fork', ({ receipts, transactions }) => [at(receipts, 3), at(transactions as Transaction[], 3)].map((each) => (each.type = 2))],

@@ -49,10 +49,11 @@ describe('ReceiptsRoot', () => {
   })
 
   test('says nothing of receipts from before Byzantium without their state roots', () => {
-    const early = { ...block, number: 4_369_999n, receiptsRoot: other }
+    const early = { ...block, number: 4_369_999n, difficulty: 10n ** 10n, receiptsRoot: other }
     const ofReth = receipts.map((receipt) => ({ ...receipt, type: 0 }))
     expect(roots.fits(early, ofReth, 1)).toBe(undefined)
     expect(roots.fits({ ...early, number: 4_370_000n }, ofReth, 1)).toBe(false)
+    expect(roots.fits({ ...early, difficulty: 10n ** 10n - 1n }, ofReth, 1)).toBe(false)
     for (const chainId of [10, 4242, undefined]) expect(roots.fits(early, ofReth, chainId)).toBe(false)
     // Receipts of other types are of a later block.
     expect(roots.fits(early, receipts, 1)).toBe(false)

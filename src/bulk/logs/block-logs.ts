@@ -10,7 +10,7 @@ import { chainReplaced, Link, type LinkedRootedReceipt } from '../link.ts'
 import type { CheckedFilter } from './log-filter.ts'
 
 /** The fields of a header that an audit needs. */
-export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'logsBloom' | 'receiptsRoot' | 'transactions'> & {
+export type Header = Pick<Block, 'number' | 'hash' | 'parentHash' | 'difficulty' | 'logsBloom' | 'receiptsRoot' | 'transactions'> & {
   /** Set where the header does not have the hash of its fields. */
   hasWrongHash?: true
 }
@@ -32,7 +32,7 @@ export interface BlockLogs<T> {
 
 /** Reads headers with what an audit needs. */
 export function headerReader(): (bytes: Buffer) => Header {
-  return createReader(decodersOf(['logsBloom', 'receiptsRoot', 'transactions'], { full: false, receipts: false }).block)
+  return createReader(decodersOf(['difficulty', 'logsBloom', 'receiptsRoot', 'transactions'], { full: false, receipts: false }).block)
 }
 
 /** Fetches the logs of single blocks from their receipts. */
