@@ -79,6 +79,8 @@ export interface PooledCall extends Call {
    * its POST may be why.
    */
   readonly alone?: 'always' | 'once-failed' | undefined
+  /** It joins an identical call in line even where the client's calls do not (`dedupe: false`). */
+  readonly joins?: boolean | undefined
   /** It keeps waiting for its endpoint even when routing gives that endpoint up. */
   readonly staysPut?: boolean | undefined
   /** This attempt also waits for an endpoint that was given up, since it may only be slow. */

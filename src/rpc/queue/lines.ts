@@ -1,5 +1,5 @@
 import type { HexlineError } from '../../errors.ts'
-import type { Call } from '../call.ts'
+import type { Call, PooledCall } from '../call.ts'
 import type { Caller } from './caller.ts'
 import { Entry, mayShare } from './entry.ts'
 import { Line } from './line.ts'
@@ -64,9 +64,9 @@ export class Lines implements LinePair {
    * identical one.
    */
   add(caller: Caller, json: string): void {
-    const { call } = caller
+    const call: PooledCall = caller.call
     const line = this.#lineOf(call)
-    const same = this.#dedupe && line.size > 0 && mayShare(call) ? line.find(call, json) : undefined
+    const same = (this.#dedupe || call.joins) && line.size > 0 && mayShare(call) ? line.find(call, json) : undefined
     if (same !== undefined) {
       same.join(caller)
       return

@@ -2,6 +2,7 @@ import { type ErrorKind, IntegrityError, NetworkError, TimeoutError } from '../.
 import type { Call, Send } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { GIVEN_UP, MOVED } from '../queue/queue.ts'
+import { questionFor } from './own-question.ts'
 import type { Protocol } from './protocol.ts'
 
 /** The chain that the endpoints of a client are on. */
@@ -49,7 +50,7 @@ export class Chain {
 /** The id of an endpoint's chain, asked for beside `call`; undefined where it does not tell. */
 export async function askChain(send: Send, call: Call, { askChain, chainOf }: Protocol): Promise<number | undefined> {
   try {
-    const reply = await send({ ...call, ...askChain, as: 'value', required: false, safe: true, priority: 'interactive', record: undefined })
+    const reply = await send(questionFor(call, askChain))
     return chainOf(reply.take())
   } catch (failure) {
     if (failure instanceof CallFailure && TELLS_NOTHING.includes(failure.error.kind)) return undefined

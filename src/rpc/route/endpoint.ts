@@ -1,7 +1,7 @@
 import { type HexlineError, IntegrityError, NetworkError } from '../../errors.ts'
 import { excerpt } from '../../text.ts'
 import type { Clock } from '../../wait/clock.ts'
-import { type Call, ownRead, type Reply } from '../call.ts'
+import type { Call, Reply } from '../call.ts'
 import { CallFailure } from '../call-failure.ts'
 import { isStall } from '../failure-kinds.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -13,7 +13,7 @@ import { Heads } from './head.ts'
 import { type Health, Usual } from './health.ts'
 import { KnownBlocks } from './known-blocks.ts'
 import { OwnChain } from './own-chain.ts'
-import { ownQuestion } from './own-question.ts'
+import { ownQuestion, questionFor } from './own-question.ts'
 import type { Protocol, Trait } from './protocol.ts'
 
 /** An endpoint as the client made it. */
@@ -183,8 +183,8 @@ export class Endpoint {
    */
   async #requireBlock(number: number, call: Call): Promise<void> {
     const { protocol, heads } = this.#group
-    const { whilePaused, isBound, signal, deadline, timeoutMs, method } = call
-    const question = ownRead({ ...protocol.askHead, whilePaused, isBound, signal, deadline, timeoutMs })
+    const { method } = call
+    const question = questionFor(call, protocol.askHead)
     if (this.lacks(question.method, this.#clock.now())) return
     const trait = protocol.traitOf(question.method)
     try {

@@ -1,4 +1,4 @@
-import { type Call, ownRead } from '../call.ts'
+import { type Call, ownRead, type PooledCall, staysPut } from '../call.ts'
 
 /** Longest wait for the answer, in ms. */
 const ASK_MS = 3_000
@@ -10,4 +10,14 @@ export function ownQuestion(
   { signal, deadline = Number.POSITIVE_INFINITY }: Partial<Pick<Call, 'signal' | 'deadline'>> = {},
 ): Call {
   return ownRead({ ...asked, whilePaused: 'fail', isBound: true, signal, deadline: Math.min(deadline, now + ASK_MS) })
+}
+
+/**
+ * A question that must be answered for this call: it travels, waits and ends as the call does, by
+ * whose patience its POST is read. Calls that wait in the same line share one question.
+ */
+export function questionFor(call: Call, asked: Pick<Call, 'method' | 'params'>): PooledCall {
+  const { signal, deadline, attempts, timeoutMs, whilePaused, tried, stalls } = call
+  const isBound = call.isBound === true || call.pin !== undefined
+  return { ...ownRead({ ...asked, signal, deadline, attempts, timeoutMs, whilePaused, tried, stalls, isBound }), staysPut: staysPut(call), joins: true }
 }

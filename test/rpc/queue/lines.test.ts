@@ -66,6 +66,17 @@ describe('calls in line', () => {
     expect(linesWith([{ name: 'a' }, { name: 'a', as: 'bytes' }, { name: 'a', method: 'eth_getCode' }]).names()).toEqual(['a', 'a', 'a'])
   })
 
+  test('that are questions of hexline’s own share an entry whatever that option says; other calls do not join them', () => {
+    const joins: Partial<PooledCall> = { joins: true }
+    const names = (...more: Partial<PooledCall>[]) =>
+      linesWith(
+        more.map((each) => ({ name: 'a', ...each })),
+        false,
+      ).names()
+    expect(names(joins, joins, joins)).toEqual(['a'])
+    expect(names(joins, {}, joins)).toEqual(['a', 'a'])
+  })
+
   test('that share an entry travel alone if one of them must', () => {
     const more: Partial<PooledCall> = { alone: 'always' }
     for (const [first, second] of [

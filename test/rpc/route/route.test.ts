@@ -153,6 +153,18 @@ describe('the chain', () => {
     expect(Math.max(...[a, b].map(chainQuestions))).toBe(1)
   })
 
+  test.each(['interactive', 'bulk'] as const)(
+    'of each of several is requested once with `dedupe: false`, too, by %s calls that start together',
+    async (priority) => {
+      const [a, b] = [await serve(node()), await serve(node())]
+      const client = clientOf([a.url, b.url], { ...quick, dedupe: false }).with({ priority })
+      const answers = await Promise.all(Array.from({ length: 500 }, (_, i) => read(client, i % 10)))
+      expect(answers).toEqual(Array.from({ length: 500 }, (_, i) => answerTo([i % 10])))
+      expect(Math.max(...[a, b].map(chainQuestions))).toBe(1)
+      expect(counts(a, b).reduce((sum, n) => sum + n)).toBe(500)
+    },
+  )
+
   test('that differs takes the endpoint out before a call gets its answer, and the next one is called', async () => {
     for (const answer of [right, (entry: Entry) => failed(entry, 3, 'execution reverted')]) {
       const [a, wrong, c] = [
@@ -1098,10 +1110,10 @@ describe('a range of logs', () => {
   }
 
   /** The first endpoint gets the calls, and has stopped at block 100; the other one is at 105. */
-  async function apart() {
+  async function apart(options: ClientOptions = {}) {
     let head = 100
     const [a, b] = [await serve(logNode(() => 100)), await serve(logNode(() => head))]
-    const client = clientOf([a.url, b.url], quick)
+    const client = clientOf([a.url, b.url], { ...quick, ...options })
     expect(await client.call('eth_blockNumber')).toBe(100n)
     await sleep(1)
     head = 105
@@ -1126,6 +1138,14 @@ describe('a range of logs', () => {
     expect(calls(a).slice(before)).toEqual(['eth_blockNumber', 'eth_getLogs'])
     expect(await client.request(range(hex(98), hex(105)))).toHaveLength(8)
     expect(calls(a).slice(before)).toEqual(['eth_blockNumber', 'eth_getLogs', 'eth_getLogs'])
+  })
+
+  test('asks once for the newest block where several are wanted together, also with `dedupe: false`', async () => {
+    const { a, client } = await apart({ dedupe: false })
+    a.script(logNode(() => 105))
+    const before = calls(a).length
+    await Promise.all(Array.from({ length: 20 }, (_, i) => client.request(range(hex(80 + i), hex(105)))))
+    expect(calls(a).slice(before)).toEqual(['eth_blockNumber', ...Array.from({ length: 20 }, () => 'eth_getLogs')])
   })
 
   test('fails where the endpoint that has all of it fails, and comes once that answers', async () => {
