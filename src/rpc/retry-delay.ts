@@ -13,6 +13,13 @@ export interface Backoff {
 }
 
 /**
+ * Longest time, in ms, for which an endpoint that asks for a pause is left alone, and for which a
+ * call waits for it. An endpoint that asks for more may have meant something else: it is asked
+ * again after this time.
+ */
+export const LONGEST_PAUSE_MS = 600_000
+
+/**
  * Full jitter, in ms: anywhere between 0 and `baseDelayMs`, doubled for each failure before, so
  * that clients that failed together do not come back together. `failures` counts from 1.
  * https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
@@ -35,9 +42,9 @@ export type RetryAt = (error: HexlineError, failures: number, now: number, first
 const TOGETHER_MS = 5
 
 /**
- * Schedules the next attempt: not before the time that the endpoint asked for (`retryAfterMs`) has
- * passed, and not before a wait with full jitter is over. Calls that fail together are sent again
- * together, in one POST.
+ * Schedules the next attempt: not before the time that the endpoint asked for (`retryAfterMs`, up to
+ * `LONGEST_PAUSE_MS`) has passed, and not before a wait with full jitter is over. Calls that fail
+ * together are sent again together, in one POST.
  *
  * The last of three or more attempts is not sent before all waits would be over without jitter.
  * Otherwise short random waits could make a call fail in an outage that it would survive with
@@ -49,7 +56,7 @@ export function jittered(backoff: Backoff): RetryAt {
     if (now - moment.at > TOGETHER_MS) Object.assign(moment, { at: now, chance: Math.random() })
     const spread = moment.at + fullJitter(backoff, failures, () => moment.chance)
     const whole = firstFailedAt === undefined || failures === 1 ? 0 : firstFailedAt + allWaits(backoff, failures)
-    return Math.max(now + retryAfterMs, spread, whole)
+    return Math.max(now + Math.min(LONGEST_PAUSE_MS, retryAfterMs), spread, whole)
   }
 }
 

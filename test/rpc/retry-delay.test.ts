@@ -56,6 +56,11 @@ describe('the time of the next attempt', () => {
     expect(retryAt(failure(40), 1, 1000)).toBe(1050)
     expect(retryAt(failure(400), 1, 1000)).toBe(1400)
   })
+
+  test('is after ten minutes where the endpoint asked for more', () => {
+    const retryAt = drawing(0.5)
+    for (const asked of [600_000, 86_400_000, Number.POSITIVE_INFINITY]) expect(retryAt(failure(asked), 1, 1000)).toBe(601_000)
+  })
 })
 
 describe('Retry-After', () => {

@@ -1,13 +1,7 @@
 import type { HexlineError } from '../../errors.ts'
 import type { Call } from '../call.ts'
 import { copyError } from '../copy-error.ts'
-import type { Backoff } from '../retry-delay.ts'
-
-/**
- * Longest pause, in ms. An endpoint that asks for more may have meant something else: it is asked
- * again after this time.
- */
-const LONGEST_MS = 600_000
+import { type Backoff, LONGEST_PAUSE_MS } from '../retry-delay.ts'
 
 /**
  * The time for which an endpoint that throttles gets no calls: what it asks for, or else half of
@@ -28,7 +22,7 @@ export class Pause {
     // POSTs that were in flight together report the same throttling.
     if (now >= this.until) this.#inARow++
     const { baseDelayMs, maxDelayMs } = this.#backoff
-    const wait = Math.min(LONGEST_MS, failure.retryAfterMs ?? 0) || Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
+    const wait = Math.min(LONGEST_PAUSE_MS, failure.retryAfterMs ?? 0) || Math.min(maxDelayMs, baseDelayMs * 2 ** (this.#inARow - 1)) / 2
     if (now + wait <= this.until) return
     this.until = now + wait
     this.#failure = failure

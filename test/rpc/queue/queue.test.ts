@@ -670,6 +670,20 @@ describe('a pause', () => {
     for (const request of server.requests.slice(1)) expect(request.at - at).toBeGreaterThan(990)
   })
 
+  test.each([1_200_000, Number.POSITIVE_INFINITY])(
+    'for a day is over after ten minutes, also for the call that met it (deadlineMs: %d)',
+    async (deadlineMs) => {
+      const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '86400' } }), honest)
+      const client = clientOf(server.url, { deadlineMs })
+      const met = read(client, 1)
+      await server.received(1)
+      await sleep(1_000)
+      const started = clock.now()
+      expect(await Promise.all([met, read(client, 2)])).toEqual([answerTo([1]), answerTo([2])])
+      expect(clock.now() - started).toBeLessThan(601_000)
+    },
+  )
+
   test('delays calls made while it lasts', async () => {
     const server = await serve(refuse(429, 'Too many requests', { status: 429, headers: { 'retry-after': '0.4' } }), honest)
     const client = clientOf(server.url, { retry: false })
