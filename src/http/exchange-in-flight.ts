@@ -4,7 +4,7 @@ import { excerpt } from '../text.ts'
 import type { Alarm } from '../wait/alarms.ts'
 import type { Decompressor } from './compression.ts'
 import type { BodyMemory, ExchangeOptions, Headers, HttpReply, HttpRequest } from './exchange.ts'
-import { BodyProgress } from './progress.ts'
+import { type BodyProgress, Stall } from './progress.ts'
 import { plainCause } from './secrets.ts'
 import { firstFailure, whyNoConnection } from './why-no-connection.ts'
 
@@ -33,8 +33,8 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
   #length = 0
   /** Size of the body on the wire, if the headers announce it. */
   #announced = Number.NaN
-  /** When the reply last made progress. */
-  #progressAt = 0
+  /** Since the body last made progress; undefined until it has begun, and where it came whole. */
+  #stall: Stall | undefined
   readonly #timeoutAt: number
   isSettled = false
   at: number
@@ -131,16 +131,20 @@ export class ExchangeInFlight implements Dispatcher.DispatchHandler, Alarm {
   #watchProgress(isFirst: boolean): void {
     if (isFirst && this.#length === this.#announced) return
     const now = this.#now()
-    if (!isFirst) this.#progress.resumed(now - this.#progressAt, now)
-    else if (this.#patience < Number.POSITIVE_INFINITY) this.#wakeIn(BodyProgress.leastMs * this.#patience)
-    this.#progressAt = now
+    if (this.#stall === undefined) {
+      this.#stall = new Stall(now)
+      this.#wakeIn(Stall.stepMs)
+      return
+    }
+    this.#progress.resumed(this.#stall.msAt(now), now)
+    this.#stall.restart(now)
   }
 
   #checkProgress(): void {
     const { host } = this.#options.url
     const limitMs = this.#progress.limitMs * this.#patience
-    const waitedMs = this.#now() - this.#progressAt
-    if (waitedMs < limitMs) this.#wakeIn(limitMs - waitedMs)
+    const waitedMs = (this.#stall as Stall).msAt(this.#now())
+    if (waitedMs < limitMs) this.#wakeIn(Math.min(Stall.stepMs, limitMs - waitedMs))
     else {
       const message = `${host}: the reply stalled after ${this.#length} bytes: no data for ${Math.round(waitedMs)} ms`
       this.#fail(new TimeoutError(message, { endpoint: host, stalled: true }))

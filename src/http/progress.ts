@@ -29,7 +29,7 @@ export class BodyProgress {
   /** When a body that had begun last went on. */
   resumedAt = Number.NEGATIVE_INFINITY
 
-  /** Records a stall after which the body went on. */
+  /** Records a stall (`Stall.msAt`) after which the body went on. */
   resumed(afterMs: number, now: number): void {
     this.resumedAt = now
     if (afterMs > this.#worstMs) this.#worstMs = afterMs
@@ -46,7 +46,33 @@ export class BodyProgress {
     const limitMs = this.#isKnown ? Math.min(MOST_MS, Math.max(LEAST_MS, TIMES_THE_WORST * this.#worstMs)) : MOST_MS
     return Math.max(limitMs, LEAST_TIMES * this.#worstMs)
   }
+}
 
-  /** The earliest that a check for a stall makes sense, in ms. */
-  static readonly leastMs = LEAST_MS
+/**
+ * How long a body has made no progress, for a watcher that looks every `stepMs`. Only time in which
+ * the process ran counts: however long it was busy or stopped, and read nothing, counts as one
+ * step.
+ */
+export class Stall {
+  /** A shorter stall changes no limit. */
+  static readonly stepMs = LEAST_MS / TIMES_THE_WORST
+  #countedMs = 0
+  #seenAt: number
+
+  constructor(now: number) {
+    this.#seenAt = now
+  }
+
+  /** Its length so far, in ms. */
+  msAt(now: number): number {
+    this.#countedMs += Math.min(Stall.stepMs, now - this.#seenAt)
+    this.#seenAt = now
+    return this.#countedMs
+  }
+
+  /** The body has made progress. */
+  restart(now: number): void {
+    this.#countedMs = 0
+    this.#seenAt = now
+  }
 }

@@ -1,5 +1,5 @@
 import { TimeoutError } from '../errors.ts'
-import { BodyProgress } from '../http/progress.ts'
+import { type BodyProgress, Stall } from '../http/progress.ts'
 import type { Alarm, Alarms } from '../wait/alarms.ts'
 
 /** An endpoint, and how long its messages may take. */
@@ -37,19 +37,20 @@ export class MessageWatch implements Alarm {
   #isInMessage = false
   /** When the message began that is incomplete; undefined where there is none. */
   #begunAt: number | undefined
-  /** When its last bytes came. */
-  #progressAt = 0
+  /** Since its last bytes came. */
+  readonly #stall: Stall
   at = 0
   place = -1
 
   constructor(options: MessageWatchOptions, socket: WatchedSocket) {
     this.#options = options
     this.#socket = socket
+    this.#stall = new Stall(options.alarms.clock.now())
   }
 
   start(): void {
     this.#isOn = true
-    if (this.#begunAt !== undefined) this.#checkIn(BodyProgress.leastMs)
+    if (this.#begunAt !== undefined) this.#checkIn(Stall.stepMs)
   }
 
   stop(): void {
@@ -66,8 +67,8 @@ export class MessageWatch implements Alarm {
     if (this.#begunAt === undefined) return
     const now = this.#options.alarms.clock.now()
     this.#begunAt = now
-    this.#progressAt = now
-    if (this.#isOn) this.#checkIn(BodyProgress.leastMs)
+    this.#stall.restart(now)
+    if (this.#isOn) this.#checkIn(Stall.stepMs)
   }
 
   /** A message is complete. Another one may have begun in the same chunk. */
@@ -88,10 +89,10 @@ export class MessageWatch implements Alarm {
       return
     }
     const now = alarms.clock.now()
-    if (wasInMessage) progress.resumed(now - this.#progressAt, now)
+    if (wasInMessage) progress.resumed(this.#stall.msAt(now), now)
     this.#begunAt ??= now
-    this.#progressAt = now
-    if (this.#isOn && this.place < 0) this.#checkIn(BodyProgress.leastMs)
+    this.#stall.restart(now)
+    if (this.#isOn && this.place < 0) this.#checkIn(Stall.stepMs)
   }
 
   ring(): void {
@@ -99,14 +100,14 @@ export class MessageWatch implements Alarm {
     const { endpoint, alarms, progress, timeoutMs } = this.#options
     const now = alarms.clock.now()
     const limitMs = progress.limitMs * this.#socket.patience()
-    const [waitedMs, readMs] = [now - this.#progressAt, now - this.#begunAt]
+    const [waitedMs, readMs] = [this.#stall.msAt(now), now - this.#begunAt]
     const bytes = this.#socket.pendingBytes()
     if (waitedMs >= limitMs) {
       const message = `${endpoint}: a message stalled after ${bytes} bytes: no data for ${Math.round(waitedMs)} ms`
       this.#socket.late(new TimeoutError(message, { endpoint, stalled: true }))
     } else if (readMs >= timeoutMs) {
       this.#socket.late(new TimeoutError(`${endpoint}: a message was still incomplete (${bytes} bytes) within ${timeoutMs} ms`, { endpoint }))
-    } else this.#checkIn(Math.min(limitMs - waitedMs, timeoutMs - readMs))
+    } else this.#checkIn(Math.min(Stall.stepMs, limitMs - waitedMs, timeoutMs - readMs))
   }
 
   #checkIn(ms: number): void {
