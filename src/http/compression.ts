@@ -89,14 +89,19 @@ export class Decompressor {
   #ratio = FIRST_RATIO
 
   /**
-   * Undoes `encoding` (RFC 9110, 8.4), the last coding first. Rejects with code
+   * Undoes `encoding` (RFC 9110, 8.4), the last coding first. Empty elements of the list say
+   * nothing (5.6.1), but an empty header is no list. Rejects with code
    * `ERR_BUFFER_TOO_LARGE` if the result would exceed `maxOutputLength` bytes, without
    * decompressing the rest. The body is not read any more when the promise settles.
    */
   async undo(body: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
+    const parts = encoding
+      .toLowerCase()
+      .split(',')
+      .map((part) => part.trim())
+    const names = parts.filter((name) => name !== '')
     let result = body
-    for (const part of encoding.toLowerCase().split(',').reverse()) {
-      const name = part.trim()
+    for (const name of names.length === 0 ? parts : names.reverse()) {
       const coding = codingFor(name, result)
       if (coding === undefined) throw new Error(`unknown coding ${JSON.stringify(name)}`)
       if (coding !== 'identity') result = await this.#undoOne(result, coding, maxOutputLength)

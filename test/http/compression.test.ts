@@ -41,6 +41,8 @@ describe('decompression', () => {
     ['br', brotliCompressSync(text)],
     ['identity', Buffer.from(text)],
     ['gzip, br', brotliCompressSync(gzipSync(text))],
+    ['gzip,', gzipSync(text)],
+    [', gzip,, br ,', brotliCompressSync(gzipSync(text))],
     ['br ,identity, gzip', gzipSync(brotliCompressSync(text))],
   ])('undoes %s, the last coding first', async (encoding, body) => {
     expect(String(await undo(body, encoding, 1000))).toBe(text)
@@ -63,6 +65,7 @@ describe('decompression', () => {
     ['compress', 'unknown coding "compress"'],
     ['gzip, zip', 'unknown coding "zip"'],
     ['', 'unknown coding ""'],
+    [' , ', 'unknown coding ""'],
   ])('refuses the coding %j', async (encoding, message) => {
     await expect(undo(gzipSync(text), encoding, 1000)).rejects.toThrow(message)
   })
