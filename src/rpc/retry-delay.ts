@@ -42,8 +42,8 @@ export type RetryAt = (error: HexlineError, failures: number, now: number, first
 const TOGETHER_MS = 5
 
 /**
- * Schedules the next attempt: not before the time that the endpoint asked for (`retryAfterMs`, up to
- * `LONGEST_PAUSE_MS`) has passed, and not before a wait with full jitter is over. Calls that fail
+ * Schedules the next attempt: not before the time that the endpoint asked for (`retryAfterMs`) has
+ * passed, up to `LONGEST_PAUSE_MS`, and not before a wait with full jitter is over. Calls that fail
  * together are sent again together, in one POST.
  *
  * The last of three or more attempts is not sent before all waits would be over without jitter.
@@ -76,12 +76,23 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 /**
  * What `Retry-After` asks for, in ms: seconds or an HTTP date (RFC 9110, 10.2.3). A date is
  * compared with the reply's own `Date` where it has one, since the clocks of two machines differ.
- * Undefined when there is none that can be read.
+ * The longest of several, as where a gateway adds its own to the node's. Undefined when there is
+ * none that can be read.
  */
 export function retryAfterMs(headers: Headers): number | undefined {
-  const value = headers['retry-after']
-  if (typeof value !== 'string' || value.length > LONGEST_VALUE) return undefined
-  const text = value.trim()
+  const value = headers['retry-after'] ?? []
+  const waits = (typeof value === 'string' ? [value] : value)
+    .filter(({ length }) => length <= LONGEST_VALUE)
+    .flatMap((line) => line.split(BETWEEN_WAITS))
+    .map((text) => waitFrom(text.trim(), headers))
+    .filter((wait) => wait !== undefined)
+  return waits.length === 0 ? undefined : Math.max(...waits)
+}
+
+/** A comma between two waits, not one within a date. */
+const BETWEEN_WAITS = /(?<!sun|mon|tue|wed|thu|fri|sat|day),/i
+
+function waitFrom(text: string, headers: Headers): number | undefined {
   if (/^\d{1,15}(\.\d{1,30})?$/.test(text)) return Number(text) * 1000
   // An HTTP date begins with the name of a day; `Date.parse` reads much else.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return undefined

@@ -72,10 +72,22 @@ describe('Retry-After', () => {
     expect(retryAfterMs({ 'retry-after': date, date: 'Sun, 06 Nov 1994 09:00:00 GMT' })).toBe(0)
     expect(retryAfterMs({ 'retry-after': date })).toBe(0)
     expect(retryAfterMs({ 'retry-after': new Date(Date.now() + 60_000).toUTCString(), date: 'nonsense' })).toBeGreaterThan(55_000)
-    for (const nonsense of ['', 'soon', '-1', '1e3', '0x10', '2030-01-01T00:00:00Z', 'Sun, nonsense', '1, 2'])
+    for (const nonsense of ['', 'soon', '-1', '1e3', '0x10', '2030-01-01T00:00:00Z', 'Sun, nonsense', ',', '1 2', '9'.repeat(201)])
       expect(retryAfterMs({ 'retry-after': nonsense })).toBeUndefined()
-    expect(retryAfterMs({ 'retry-after': ['1', '2'] })).toBeUndefined()
     expect(retryAfterMs({})).toBeUndefined()
+  })
+
+  test.each<[string | string[], number]>([
+    ['1, 1', 1_000],
+    ['1, 20,3', 20_000],
+    [['1', '2'], 2_000],
+    [['soon', '3'], 3_000],
+    ['7, soon', 7_000],
+    ['Sun, 06 Nov 1994 08:50:37 GMT, Sun, 06 Nov 1994 08:51:37 GMT', 120_000],
+    ['Sunday, 06-Nov-94 08:50:37 GMT, 5', 60_000],
+    [['90', 'Sun Nov  6 08:50:37 1994'], 90_000],
+  ])('is the longest wait of several: %j', (value, ms) => {
+    expect(retryAfterMs({ 'retry-after': value, date: 'Sun, 06 Nov 1994 08:49:37 GMT' })).toBe(ms)
   })
 })
 
