@@ -18,6 +18,8 @@ export function ownQuestion(
  */
 export function questionFor(call: Call, asked: Pick<Call, 'method' | 'params'>): PooledCall {
   const { signal, deadline, attempts, timeoutMs, whilePaused, tried, stalls } = call
-  const isBound = call.isBound === true || call.pin !== undefined
+  // Without the pin, which would count the answer as seen by its calls. One that is bound and stays
+  // put would stay in line where a call that is pinned and stays put leaves (`mayLeave`).
+  const isBound = call.isBound === true || (call.pin !== undefined && !staysPut(call))
   return { ...ownRead({ ...asked, signal, deadline, attempts, timeoutMs, whilePaused, tried, stalls, isBound }), staysPut: staysPut(call), joins: true }
 }

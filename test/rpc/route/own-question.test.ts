@@ -15,6 +15,7 @@ test('a question for a call waits and ends as the call does', () => {
 test('it stays with its call', () => {
   expect(questionFor(call(), asked)).toMatchObject({ isBound: false, staysPut: false })
   expect(questionFor(call({ pin: new Pin() }), asked)).toMatchObject({ isBound: true })
+  expect(questionFor(stayingPut(call({ pin: new Pin() })), asked)).toMatchObject({ isBound: false, staysPut: true })
   expect(questionFor(stayingPut(call({ isBound: true })), asked)).toMatchObject({ isBound: true, staysPut: true })
 })
 
