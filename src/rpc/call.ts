@@ -93,10 +93,24 @@ export interface PooledCall extends Call {
  *     tried          those that have failed it: any other is better
  *     pin            the one that the other calls of the pin went to is better
  *     heldBy         it goes to this one only, which may have it already
- *     isBound        it waits in the line of its endpoint while calls behind it go to another one
- *     staysPut       sent, it stays when its endpoint is given up; in line only with `isBound`
  *     waitsForSlow   it may also be sent to an endpoint that was given up
+ *
+ * What keeps a call at the endpoint that has it (`mayLeave`):
+ *
+ *                                                    pin      isBound   staysPut   the last two
+ *     in line, and another one can answer it         stays    stays               stays
+ *     in line, and its endpoint is given up                                        stays
+ *     in flight, and its endpoint is given up                           stays      stays
+ *     in flight still, a while after that                     stays     stays      stays
  */
+
+/** May the call be taken back from the endpoint that has it, to go to another one? */
+export function mayLeave(call: Call, from: 'line' | 'flight', why: 'another can answer' | 'given up' | 'still given up'): boolean {
+  const { isBound = false, pin } = call
+  if (why === 'another can answer') return from === 'line' && !isBound && pin === undefined
+  if (from === 'line') return !(isBound && staysPut(call))
+  return !staysPut(call) && (why === 'given up' || !isBound)
+}
 
 /**
  * The call, set to keep waiting for its endpoint even when that is given up: the node may be silent

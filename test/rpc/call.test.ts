@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Call, ownRead, patienceAfter, patienceOf } from '../../src/rpc/call.ts'
+import { type Call, mayLeave, ownRead, type PooledCall, patienceAfter, patienceOf } from '../../src/rpc/call.ts'
 import { decodedOf, decodedReply, takeDecoded } from '../../src/rpc/decoded-reply.ts'
 import { asBuffer, movedReply, releasableReply, releaseReply, replyOf } from '../../src/rpc/reply.ts'
 
@@ -64,4 +64,21 @@ test('bytes of any type become a Buffer on the same memory', () => {
   whole[1] = 9
   expect(part[0]).toBe(9)
   expect(asBuffer(part)).toBe(part)
+})
+
+test.each<[string, Partial<PooledCall>, string]>([
+  ['with no ties may always leave', {}, 'line: sooner, given up; flight: given up, still'],
+  [
+    'with a pin leaves a line only if its endpoint is given up',
+    { pin: { endpoint: undefined, newest: -1, sees() {} } },
+    'line: given up; flight: given up, still',
+  ],
+  ['that is bound does, too, and leaves a POST only when that happens', { isBound: true }, 'line: given up; flight: given up'],
+  ['that stays put leaves a line', { staysPut: true }, 'line: sooner, given up; flight: '],
+  ['that is bound and stays put never leaves', { isBound: true, staysPut: true }, 'line: ; flight: '],
+])('a call %s', (_, more, leaves) => {
+  const call: Call = { ...ownRead({ method: 'eth_call', params: [], deadline: 1 }), ...more }
+  const whys = { sooner: 'another can answer', 'given up': 'given up', still: 'still given up' } as const
+  const list = (from: 'line' | 'flight', names: readonly (keyof typeof whys)[]) => names.filter((name) => mayLeave(call, from, whys[name])).join(', ')
+  expect(`line: ${list('line', ['sooner', 'given up'])}; flight: ${list('flight', ['sooner', 'given up', 'still'])}`).toBe(leaves)
 })

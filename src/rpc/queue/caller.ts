@@ -38,11 +38,6 @@ export class Caller implements Wait {
     this.#reject = reject
   }
 
-  /** The call is for this endpoint, and goes to no other. */
-  get isBoundOrPinned(): boolean {
-    return this.call.isBound === true || this.call.pin !== undefined
-  }
-
   /** The call is in a batch that starts now. */
   startTimeout(): void {
     const { timeoutMs, deadline } = this.call

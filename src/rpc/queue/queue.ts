@@ -2,7 +2,7 @@ import * as timers from 'node:timers'
 import type { HexlineError } from '../../errors.ts'
 import type { Alarm } from '../../wait/alarms.ts'
 import type { Waiting } from '../../wait/waiting.ts'
-import { type Call, type Outcome, type PooledCall, type Post, type Reply, staysPut } from '../call.ts'
+import { type Call, mayLeave, type Outcome, type PooledCall, type Post, type Reply } from '../call.ts'
 import { copyError } from '../copy-error.ts'
 import { type CurrentLimits, EndpointLimits, type EndpointLimitsOptions } from '../limits/endpoint-limits.ts'
 import type { Pacing } from '../limits/rate/pacer.ts'
@@ -72,19 +72,18 @@ export interface Queue {
   callsBeyond(ms: number): number
   /**
    * Takes at most this many calls out of the lines, from the back, so that the router can send them
-   * elsewhere: they are rejected with `MOVED`. Takes only those that `goes` elsewhere, and stops
-   * looking for them once this many have turned out to stay.
+   * elsewhere: they are rejected with `MOVED`. Takes only those that may leave (`mayLeave`) and
+   * that `goes` elsewhere, and stops looking for them once this many have turned out to stay.
    */
   handOver(calls: number, goes: (call: Call) => boolean, stayers?: number): void
   /**
-   * The endpoint does not answer. Rejects calls in line with `MOVED`, except those that are bound
-   * to it and stay put. Rejects reads in flight with `GIVEN_UP` if `goesElsewhere`, except those
-   * that stay put.
+   * The endpoint does not answer. Rejects calls in line with `MOVED`, and reads in flight with
+   * `GIVEN_UP` if `goesElsewhere`, as far as they may leave (`mayLeave`).
    */
   giveUp(goesElsewhere: (call: Call) => boolean): void
   /**
    * After `giveUp`, for reads in flight that stayed then: rejects them with `GIVEN_UP` if
-   * `goesElsewhere` by now, except those that are bound to the endpoint or stay put.
+   * `goesElsewhere` by now, as far as they may leave.
    */
   giveUpSent(goesElsewhere: (call: Call) => boolean): void
 }
@@ -288,7 +287,7 @@ class EndpointQueue implements Queue {
     let stayed = 0
     let taken = 0
     for (let i = entries.length - 1; i >= 0 && taken < calls && stayed < stayers; i--) {
-      const free = (entries[i] as Entry).callers.filter(({ isBoundOrPinned }) => !isBoundOrPinned)
+      const free = (entries[i] as Entry).callers.filter(({ call }) => mayLeave(call, 'line', 'another can answer'))
       const going = free.filter(({ call }) => goes(call))
       if (going.length > 0) taken++
       else if (free.length > 0) stayed++
@@ -308,13 +307,13 @@ class EndpointQueue implements Queue {
 
   giveUp(goesElsewhere: (call: Call) => boolean): void {
     const { readers } = this.#batches
-    for (const caller of this.#lines.callers) if (!(caller.call.isBound && staysPut(caller.call))) caller.cancel(MOVED)
-    for (const caller of readers) if (!staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+    for (const caller of this.#lines.callers) if (mayLeave(caller.call, 'line', 'given up')) caller.cancel(MOVED)
+    for (const caller of readers) if (mayLeave(caller.call, 'flight', 'given up') && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
   }
 
   giveUpSent(goesElsewhere: (call: Call) => boolean): void {
     for (const caller of this.#batches.readers) {
-      if (!caller.call.isBound && !staysPut(caller.call) && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
+      if (mayLeave(caller.call, 'flight', 'still given up') && goesElsewhere(caller.call)) caller.cancel(GIVEN_UP)
     }
   }
 

@@ -144,10 +144,4 @@ describe('a caller', () => {
     expect(clock.now() - started).toBe(1000)
     expect(left).toHaveLength(1)
   })
-
-  test('is bound to its endpoint by a pin, or by its own setting', () => {
-    expect(
-      [{}, { isBound: true }, { pin: { endpoint: undefined, newest: -1, sees() {} } }].map((more) => callerOf(undefined, more).caller.isBoundOrPinned),
-    ).toEqual([false, true, true])
-  })
 })
