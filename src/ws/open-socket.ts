@@ -185,7 +185,9 @@ export class OpenSocket implements FrameHandler, Alarm {
   }
 
   tooLarge(head: Buffer, size: number, isCompressed: boolean): void {
-    const tell = () => this.#handler.tooLarge(isCompressed ? inflatedStart(head) : head, size)
+    // A copy: what has arrived of the message would stay in memory with it.
+    const start = Buffer.from(head.subarray(0, COMPRESSED_START))
+    const tell = () => this.#handler.tooLarge(isCompressed ? inflatedStart(start) : start, size)
     // It may be the reply to what one before it leaves unanswered.
     if (this.#inflating === undefined) tell()
     else this.#inOrder(tell, MESSAGE_BYTES)

@@ -39,6 +39,7 @@ export class Strays implements Alarm {
   readonly #answer: (pending: Pending, received: Received) => void
   /** In the order in which they came, with the last id that had been sent. */
   #strays: (Stray & { readonly lastId: number })[] = []
+  #isSettling = false
   at = 0
   place = -1
 
@@ -57,7 +58,14 @@ export class Strays implements Alarm {
 
   /** To be called when a request was answered, or given up. */
   settle(): void {
-    while (this.#settleSome());
+    // Each answer calls it again.
+    if (this.#isSettling) return
+    this.#isSettling = true
+    try {
+      while (this.#settleSome());
+    } finally {
+      this.#isSettling = false
+    }
   }
 
   clear(): void {
@@ -85,6 +93,8 @@ export class Strays implements Alarm {
       if (!areAlike && !strays.every(({ body }) => body !== undefined && errorIn(body) !== undefined)) continue
       this.#strays.splice(0, i + 1)
       for (const [place, pending] of answered.entries()) {
+        // The socket may end with the answer before, and fails all others.
+        if (!this.#unanswered.includes(pending)) continue
         const { body, size } = strays[place] as Stray
         if (!areAlike) this.#answer(pending, this.#mixedUp(strays))
         else this.#answer(pending, body === undefined ? tooLarge(this.#options, pending.maxBytes, size) : replyTo(pending, body, this.#options))

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ClosedError, type HexlineError } from '../../src/errors.ts'
+import { ClosedError, type HexlineError, TimeoutError } from '../../src/errors.ts'
 import type { HttpReply } from '../../src/http/exchange.ts'
 import { BodyProgress } from '../../src/http/progress.ts'
 import { Pool } from '../../src/http/undici.ts'
@@ -79,6 +79,20 @@ describe('requests', () => {
     const [later, earlier] = [send({ firstId: 7 }), send({ firstId: 5 })]
     for (const id of [7, 5]) peer.send({ jsonrpc: '2.0', result: 1, id })
     expect([idOf(await later), idOf(await earlier)]).toEqual([7, 5])
+  })
+
+  test('that errors without an id settle get one each, also where the first of them ends the socket', async () => {
+    const { peer, told, send } = await setUp()
+    const aborting = new AbortController()
+    const waiting = send()
+    const left = send({ signal: aborting.signal })
+    // Nothing was heard yet: the socket is replaced, and ends once nobody waits.
+    aborting.abort(new TimeoutError('enough'))
+    await expect(left).rejects.toThrow('enough')
+    expect(told).toEqual(['replaced'])
+    for (let i = 0; i < 2; i++) peer.send({ jsonrpc: '2.0', id: null, error: { code: -32005, message: 'limit' } })
+    expect(JSON.parse((await waiting).body.toString())).toMatchObject({ error: { message: 'limit' } })
+    expect(told).toEqual(['replaced', 'answered', 'ended'])
   })
 
   test('that were given up take their reply, which changes nothing', async () => {

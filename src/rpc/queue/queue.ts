@@ -73,7 +73,8 @@ export interface Queue {
   /**
    * Takes at most this many calls out of the lines, from the back, so that the router can send them
    * elsewhere: they are rejected with `MOVED`. Takes only those that may leave (`mayLeave`) and
-   * that `goes` elsewhere, and stops looking for them once this many have turned out to stay.
+   * that `goes` elsewhere, and stops looking for them once this many have turned out to stay: the
+   * next search goes on from there.
    */
   handOver(calls: number, goes: (call: Call) => boolean, stayers?: number): void
   /**
@@ -105,6 +106,8 @@ class EndpointQueue implements Queue {
   #wasApart = false
   /** Ends a pause of the slots. */
   readonly #wake: Alarm = { at: 0, place: -1, ring: () => this.#resume() }
+  /** Entries at the back of the lines that a search for calls to hand over has passed. */
+  #searched = 0
   #isTurnEndSet = false
   #isMicrotaskSet = false
 
@@ -283,16 +286,18 @@ class EndpointQueue implements Queue {
   }
 
   handOver(calls: number, goes: (call: Call) => boolean, stayers = Number.POSITIVE_INFINITY): void {
-    const entries = this.#lines.list()
+    const entries = this.#lines.list().reverse()
+    let place = stayers === Number.POSITIVE_INFINITY || this.#searched >= entries.length ? 0 : this.#searched
     let stayed = 0
     let taken = 0
-    for (let i = entries.length - 1; i >= 0 && taken < calls && stayed < stayers; i--) {
-      const free = (entries[i] as Entry).callers.filter(({ call }) => mayLeave(call, 'line', 'another can answer'))
+    for (; place < entries.length && taken < calls && stayed < stayers; place++) {
+      const free = (entries[place] as Entry).callers.filter(({ call }) => mayLeave(call, 'line', 'another can answer'))
       const going = free.filter(({ call }) => goes(call))
       if (going.length > 0) taken++
       else if (free.length > 0) stayed++
       for (const caller of going) caller.cancel(MOVED)
     }
+    this.#searched = stayed < stayers ? 0 : place - taken
   }
 
   async beside(call: Call, signal: AbortSignal): Promise<Outcome | undefined> {

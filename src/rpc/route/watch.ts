@@ -102,13 +102,14 @@ export class Watch {
 
   #moveUnanswerable(): void {
     const now = this.#now()
-    for (const each of this.#lacking) {
+    const lacking = [...this.#lacking]
+    this.#lacking.clear()
+    for (const each of lacking) {
       each.queue.handOver(Number.POSITIVE_INFINITY, (call) => {
         const trait = this.#protocol.traitOf(call.method)
         return !each.canAnswer(call, trait, now) && this.#best(call, now)?.canAnswer(call, trait, now) === true
       })
     }
-    this.#lacking.clear()
   }
 
   #best(call: Call, now: number): Endpoint | undefined {

@@ -1052,6 +1052,18 @@ describe('calls that are handed over to other endpoints', () => {
     expect(posted).toEqual([['first'], [1, 2, 3, 4, 6]])
   })
 
+  test('are found behind many that stay, since the next search goes on where one ended', async () => {
+    const { queue, call, open, posted } = endpoint()
+    const first = call('first')
+    await turn()
+    const calls = [1, 2, 3, 4, 5, 6].map((param) => call(param))
+    const goes = ({ params: [param] }: Call) => Number(param) <= 2
+    for (let search = 0; search < 3; search++) queue.handOver(10, goes, 2)
+    open()
+    expect(await Promise.all([first, ...calls])).toEqual(['first', MOVED, MOVED, 3, 4, 5, 6])
+    expect(posted).toEqual([['first'], [3, 4, 5, 6]])
+  })
+
   test('leave an identical bound call where it is', async () => {
     const { queue, call, open, posted } = endpoint()
     const first = call('first')
