@@ -2,13 +2,16 @@ import type { Clock } from '../../wait/clock.ts'
 import type { Lock } from '../folder/lock.ts'
 import type { ManifestFile, RangeEntry } from '../folder/manifest.ts'
 
-/** Most of the time that is spent on writing the manifest. */
-const SHARE = 1 / 20
+/**
+ * After the manifest was written, at least this many times as long passes before it is written
+ * again: writing takes a twentieth of the time at most.
+ */
+const REST = 19
 
 /**
  * Names finished ranges in the manifest. Each time, all of it is written, which takes a tenth of a
  * second for 25,000 ranges. So where it is large, several ranges are named at once, and a process
- * that is killed loses those of the last moment.
+ * that is killed has to export those of the last moment again.
  */
 export class ManifestUpdates {
   readonly #file: ManifestFile
@@ -43,6 +46,6 @@ export class ManifestUpdates {
     await this.#file.write()
     const endedAt = this.#clock.now()
     this.#isBehind = false
-    this.#dueAt = endedAt + (endedAt - startedAt) * (1 / SHARE - 1)
+    this.#dueAt = endedAt + REST * (endedAt - startedAt)
   }
 }
